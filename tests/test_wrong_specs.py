@@ -68,7 +68,7 @@ def of_module(**fields: Any) -> ModuleSpec:
         (
             lambda: Supports(vmapp=True),
             TypeError,
-            "there is no 'vmapp', did you mean 'vmap'?; write Supp",
+            "there is no 'vmapp', did you mean 'vmap'?; write Supports(vmap=True)",
         ),
         (lambda: ModuleSupports(export=1), ValueError, "ModuleSupports: export is 1: True, it works"),
         (lambda: Accuracy(atol=1e-8), TypeError, "there is no 'atol', did you mean 'rtol'?; write Accuracy(rtol=1e-8)"),
@@ -76,14 +76,15 @@ def of_module(**fields: Any) -> ModuleSpec:
         (
             lambda: Accuracy(accumulate="float32"),
             ValueError,
-            "accumulate is 'float32', expected a floating-point",
+            "accumulate is 'float32', expected a floating-point dtype, torch.float32",
         ),
+        (lambda: Accuracy(standard_error=-1.0), ValueError, "standard_error is -1.0, expected a number from 0 on"),
         (lambda: Accuracy(store=torch.int64), ValueError, "store is torch.int64, expected a floating-point dtype"),
         (lambda: Effects(view_of=1), ValueError, "Effects: view_of is 1: write a text"),
         (
             lambda: of_module(wrt=("inputt",)),
             ValueError,
-            "wrt names 'inputt', which is not an argument of forw",
+            "wrt names 'inputt', which is not an argument of forward(input)",
         ),
         (lambda: of_module(supports=Supports()), ValueError, "write ModuleSupports(compile=True)"),
         (lambda: ModuleSpec("linear"), TypeError, "write ModuleSpec(name='linear', module=torch.nn.Linear"),
@@ -111,6 +112,10 @@ def test_what_is_written_wrongly_is_said_with_how_it_is_written(
     assert len(str(raised.value)) < 400
 
 
+def test_a_standard_error_may_be_larger_than_what_is_estimated() -> None:
+    assert Accuracy(standard_error=3.0).standard_error == 3.0
+
+
 def leaf() -> tuple[Tensor, float]:
     return X.clone().requires_grad_(), 0.5
 
@@ -134,7 +139,7 @@ def test_a_gradient_that_no_law_would_look_at_is_not_green(wrt: tuple[str, ...],
         (lambda x, factor: plain(x, factor).sum(), "has the shape (3,), that of the surrogate ()"),
         (
             lambda x, factor: plain(x, factor).float(),
-            "has the dtype torch.float64, that of the surrogate torch.float",
+            "has the dtype torch.float64, that of the surrogate torch.float32",
         ),
     ],
 )

@@ -16,6 +16,7 @@ from gradspec._audit._apart import apart
 from gradspec._audit._measured import Measured
 from gradspec._audit._own_dtype import plain_error
 from gradspec._audit._probe import measure
+from gradspec._audit._roles import taken_by
 from gradspec._audit._subject import Subject
 from gradspec._one_line import in_short
 from gradspec.law import Finding
@@ -170,20 +171,20 @@ def _named(role: str, reference: Any, subject: Subject, cases: Sequence[Case]) -
     if call == subject.call:
         raise ValueError(f"{role} is the function itself: give one in plain torch")
 
-    try:
-        taken: inspect.Signature | None = inspect.signature(call)
-    except ValueError:  # a function in C, such as torch.round, has none to read
-        taken = None
+    parameters = subject.signature.parameters
+    asked = [one for name, one in parameters.items() if name not in subject.state]
+    unknown = {one.name for one in asked} - taken_by(
+        call, subject.signature.replace(parameters=asked)
+    ).parameters.keys()
 
     def own(args: tuple[Any, ...], kwargs: Any) -> inspect.BoundArguments:
-        """Return the arguments of a call, without what a reference that does not know them need not be told."""
+        """Return the arguments of a call, without the defaults that the reference has no argument for."""
         bound = subject.signature.bind(*args, **kwargs)
-        given = {name: value for name, value in bound.arguments.items() if name not in subject.state}
-        bound.arguments = given
-        if taken is not None and not _takes(taken, bound):
-            defaults = {name: one.default for name, one in subject.signature.parameters.items()}
-            told = {n: v for n, v in given.items() if n in taken.parameters or not _is(v, defaults[n])}
-            bound.arguments = told
+        bound.arguments = {
+            name: value
+            for name, value in bound.arguments.items()
+            if name not in subject.state and not (name in unknown and _is(value, parameters[name].default))
+        }
         return bound
 
     def called(*args: Any, **kwargs: Any) -> Any:
@@ -193,22 +194,15 @@ def _named(role: str, reference: Any, subject: Subject, cases: Sequence[Case]) -
     for case in cases:
         bound = own(case.args, case.kwargs)
         try:
-            if taken is not None:
-                taken.bind(*bound.args, **bound.kwargs)
+            inspect.signature(call).bind(*bound.args, **bound.kwargs)
         except TypeError as error:
             raise ValueError(f"{role} does not take the inputs of the function: {error}") from None
+        except ValueError:  # a function in C, such as torch.round, has no signature to read
+            break
     called.__signature__ = subject.signature  # type: ignore[attr-defined]  # what `inspect.signature` reads
     called.__qualname__ = getattr(reference, "__qualname__", type(reference).__qualname__)
     called.__module__ = getattr(reference, "__module__", None) or "__main__"
     return as_declared(called, call)
-
-
-def _takes(signature: inspect.Signature, bound: inspect.BoundArguments) -> bool:
-    try:
-        signature.bind(*bound.args, **bound.kwargs)
-    except TypeError:
-        return False
-    return True
 
 
 def _is(value: Any, default: Any) -> bool:

@@ -84,10 +84,6 @@ def select_checks(
         raise
     except ValueError as error:
         raise TargetError(str(error)) from None
-    for _, spec in pairs:
-        over = {check.law.over for check in checks if check.spec is spec}
-        if "cases" not in over and any(law.over == "cases" and law.judges(spec.kind) for law in chosen):
-            raise TargetError(f"spec {spec.name!r} has no case: let its `cases` yield at least one")
     given = {spec.kind for _, spec in pairs}
     if judging := [law for law in chosen if any(map(law.judges, given))]:
         if not checks:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,14 +18,14 @@ from gradspec.laws.tensor.support._guess import factor_reason
 
 #: By what a number is multiplied to see whether a factor moves with it.
 _ELSEWHERE = 1.25
-#: What may be made of a number by mistake, or left out.
-_MADE: dict[str, Callable[[float], float]] = {
+#: What may be made of a number, or of a tensor, by mistake, or left out.
+MADE: dict[str, Callable[[Any], Any]] = {
     "{}": lambda value: value,
     "1 / {}": lambda value: 1 / value,
     "{} squared": lambda value: value**2,
     "1 / {} squared": lambda value: value**-2,
     "1 - {}": lambda value: 1 - value,
-    "1 / (1 - {})": lambda value: 1 / (1 - value) if value != 1 else math.inf,
+    "1 / (1 - {})": lambda value: 1 / (1 - value),
 }
 
 
@@ -72,17 +73,19 @@ def _as_argument(found: float, wrong: Wrong) -> str:
     for name, value in wrong.inputs.values.items():
         if type(value) is not float or value in (0.0, 1.0, -1.0):
             continue
-        for made, of in _MADE.items():
-            if math.isclose(found, of(value), rel_tol=1e-6):
-                moved = quietly(partial(_with_another, wrong, name, _ELSEWHERE * value))
-                return made.format(f"`{name}`") if moved and _is_near(moved, of(_ELSEWHERE * value)) else ""
+        for made, of in MADE.items():
+            if _is_near(found, of(value)):
+                is_it = quietly(partial(_moves_along, wrong, name, _ELSEWHERE * value, of))
+                return made.format(f"`{name}`") if is_it else ""
     return ""
 
 
-def _with_another(wrong: Wrong, name: str, value: float) -> float | None:
+def _moves_along(wrong: Wrong, name: str, value: float, of: Callable[[float], float]) -> bool:
+    """Whether the factor is what is made of a number with another one, too."""
     inputs = Inputs({**wrong.inputs.values, name: value}, wrong.inputs.wrt)
     other = Wrong(wrong.trial, inputs, wrong.name, wrong.v)
-    return factor_of(other.got, other.expected)
+    found = factor_of(other.got, other.expected)
+    return found is not None and _is_near(found, of(value))
 
 
 def _is_near(found: float, value: float) -> bool:

@@ -149,15 +149,6 @@ class _Rounds(ast.NodeTransformer):
         return node
 
 
-def places_of_compares(statement: ast.stmt) -> Iterator[Place]:
-    """Yield where the comparisons of a statement stand."""
-    for parent in ast.walk(statement):
-        for field, value in ast.iter_fields(parent):
-            for index, node in enumerate(value) if isinstance(value, list) else [(None, value)]:
-                if isinstance(node, ast.Compare):
-                    yield Place(node, parent, field, index, statement)
-
-
 def first_line(statement: ast.stmt) -> str:
     """Return a statement, and of a loop or a branch what it begins with."""
     return ast.unparse(statement).partition("\n")[0]

@@ -7,12 +7,10 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from gradspec.explain._factor import factor_of
+from gradspec.explain._factor import MADE, factor_of
 from gradspec.explain._wrong import Wrong
 from gradspec.law import Reason
 
-#: What may be made of a factor by mistake, or left out.
-_POWERS = {"{}": 1, "1 / {}": -1, "{} squared": 2, "1 / {} squared": -2}
 #: How many of the factors of the rows are printed.
 _PRINTED = 6
 
@@ -42,8 +40,8 @@ def of_each_element(wrong: Wrong) -> Reason | None:
     for name, factor in _known(wrong):
         if bool((factor == factor.flatten()[0]).all()) or bool((factor == 0).any()):
             continue
-        for made, power in _POWERS.items():
-            if wrong.same(got, expected * factor**power):
+        for made, of in MADE.items():
+            if wrong.same(got, expected * of(factor)):
                 what = made.format(name)
                 said = f"each element is {what} times the right one"
                 return Reason(kind="own factor", words=said, evidence={"factor": what})

@@ -19,7 +19,7 @@ from torch.autograd import Function
 
 from gradspec.explain._branches import lines_of
 from gradspec.explain._left_out import Terms, is_constant, may_lack, terms
-from gradspec.explain._method import OF_OPERATOR, READING, Method, Place, first_line, places_of_compares
+from gradspec.explain._method import OF_OPERATOR, READING, Method, Place, first_line
 from gradspec.explain._mistakes import CHANGES, Change, dimension_throughout, kept_by, left_out, other_edge, other_kept
 from gradspec.explain._wrong import Wrong
 from gradspec.law import Reason
@@ -108,6 +108,8 @@ class _Search:
         return None
 
     def _said(self, method: Method, place: Place, other: ast.expr | ast.stmt, tried: set[str]) -> Reason | None:
+        if _decides(place):
+            return None
         before, node = first_line(place.statement), ast.unparse(place.node)
         with place.holding(other):
             statement = first_line(other if isinstance(other, ast.stmt) else place.statement)
@@ -118,7 +120,7 @@ class _Search:
             made = method.compiled()
             is_right = self._is_right(method, made, may_write=isinstance(other, ast.stmt))
             new_way = self._lines(method, made) if is_right and _is_of_a_way(place, other) else None
-        is_dead = is_right and (_decides(place, other) or self._ends_a_mask(method, place, other))
+        is_dead = is_right and self._ends_a_mask(method, place, other)
         if is_dead or (new_way is not None and new_way != self._lines(method, method.compiled())):
             self.refuted.add(text)
             return None
@@ -165,7 +167,10 @@ class _Search:
 
     def _ends_a_mask(self, method: Method, place: Place, other: ast.expr | ast.stmt) -> bool:
         """Whether what is compared makes a mask that is the same everywhere of one that is not: it is then left out."""
-        compared = next((one for one in places_of_compares(place.statement) if _is_within(place.node, one.node)), None)
+        within = (
+            one for one in method.places() if one.statement is place.statement and isinstance(one.node, ast.Compare)
+        )
+        compared = next((one for one in within if _is_within(place.node, one.node)), None)
         if compared is None or place.node is compared.node:
             return False
         before, after = (self._is_mixed(method, compared, place, node) for node in (place.node, other))
@@ -263,7 +268,7 @@ def _are_equal(one: Mapping[str, Tensor | None], other: Mapping[str, Tensor | No
     )
 
 
-def _decides(place: Place, other: ast.AST) -> bool:
+def _decides(place: Place) -> bool:
     """Whether an expression decides about a branch or a loop, and is no number: with another one a branch is dead."""
     tests = [one.test for one in ast.walk(place.statement) if isinstance(one, ast.If | ast.While | ast.IfExp)]
     is_test = any(_is_within(place.node, test) for test in tests)

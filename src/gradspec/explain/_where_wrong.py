@@ -65,7 +65,7 @@ def masked(got: Tensor, expected: Tensor) -> Reason | None:
 
 def by_value(got: Tensor, expected: Tensor, values: Mapping[str, object]) -> Iterator[Reason]:
     """Yield for which numbers of an argument a gradient of its shape is wrong, where it is right for all others."""
-    for name, value, off in _beside(got, expected, values):
+    for name, value, off in _of_its_shape(got, expected, values):
         for what, there in _RANGES.items():
             if torch.equal(there(value), off) and not bool(off.all()):
                 said = f"wrong where `{name}` is {what}, right elsewhere"
@@ -74,14 +74,14 @@ def by_value(got: Tensor, expected: Tensor, values: Mapping[str, object]) -> Ite
 
 def by_bound(got: Tensor, expected: Tensor, values: Mapping[str, object]) -> Iterator[Reason]:
     """Yield above or below which number of an argument a gradient of its shape is wrong, and right elsewhere."""
-    for name, value, off in _beside(got, expected, values):
+    for name, value, off in _of_its_shape(got, expected, values):
         if (found := _beyond(value, off)) is not None:
             side, low, high = found
             said = f"wrong where `{name}` is {side} a bound between {low:.4g} and {high:.4g}, right elsewhere"
             yield Reason(kind="range", words=said, evidence={"argument": name, "where": side, "between": [low, high]})
 
 
-def _beside(got: Tensor, expected: Tensor, values: Mapping[str, object]) -> Iterator[tuple[str, Tensor, Tensor]]:
+def _of_its_shape(got: Tensor, expected: Tensor, values: Mapping[str, object]) -> Iterator[tuple[str, Tensor, Tensor]]:
     """Yield the arguments of the shape of a gradient: where it can be told, their numbers and whether it is wrong."""
     off = ~_close(got, expected)
     told = off | (got != 0) | (expected != 0)  # where both are zero, either answer is right

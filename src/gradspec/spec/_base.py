@@ -153,7 +153,7 @@ class Difference:
     case: str
 
 
-@forms("Reference(text='...', url='...')")
+@forms("Reference(text='...')")
 @dataclass(frozen=True, kw_only=True)
 class Reference:
     """Where a definition comes from."""

@@ -4,23 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-#: How a value of a class is written, where it is more than its name.
-_WRITTEN = {
-    "str": "a text",
-    "int": "a whole number",
-    "bool": "True or False",
-    "type": "a class",
-    "Supports": "Supports(vmap=True)",
-    "ModuleSupports": "ModuleSupports(compile=True)",
-    "Effects": "Effects(view_of='x')",
-    "Accuracy": "Accuracy(rtol=1e-8)",
-    "Saved": "Saved(text='a mask', bytes=lambda x: x.numel())",
-    "Formula": "Formula(primal='x', surrogate='f * x')",
-    "Argument": "Argument(name='x', type='Tensor', text='...')",
-    "Waiver": "Waiver(law='vjp', case='a matrix', reason='...')",
-    "Reference": "Reference(text='...')",
-    "Placements": "Placements(arguments={'x': 'shard(0)'}, output='shard(0)')",
-}
+from gradspec.spec._forms import FORMS
+
+#: How a value of a class of Python is written.
+_WRITTEN = {str: "a text", int: "a whole number", type: "a class"}
 
 
 def check_fields(owner: Any, where: str, **kinds: Any) -> None:
@@ -41,7 +28,7 @@ def check_fields(owner: Any, where: str, **kinds: Any) -> None:
         if value is None and defaults[name] is None:
             continue
         of = kind[0] if isinstance(kind, tuple) else kind
-        written = _WRITTEN.get(of.__name__, f"{of.__name__}(...)")
+        written = _WRITTEN.get(of) or FORMS.get(of, f"{of.__name__}(...)")
         if isinstance(kind, tuple):
             strange = [one for one in value if not _is(one, of)] if isinstance(value, tuple | list) else [value]
             if strange:

@@ -9,6 +9,8 @@ from functools import wraps
 from typing import Any, TypeVar
 
 Class = TypeVar("Class", bound=type)
+#: How a value of a class is written.
+FORMS: dict[type, str] = {}
 
 
 def forms(said: str) -> Callable[[Class], Class]:
@@ -32,6 +34,7 @@ def forms(said: str) -> Callable[[Class], Class]:
             made(self, *args, **kwargs)
 
         cls.__init__ = init  # type: ignore[misc]
+        FORMS[cls] = said
         return cls
 
     return decorated

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-@forms("Supports(vmap=True, compile=True)")
+@forms("Supports(vmap=True)")
 @dataclass(frozen=True, kw_only=True)
 class Supports:
     """What is promised: True, that it works; False, that it is refused with an error, which is tested too.
@@ -99,7 +100,7 @@ class Supports:
         return cls(**{**dict.fromkeys((field.name for field in fields(cls)), None), **promised})
 
 
-@forms('Effects(view_of="x")')
+@forms("Effects(view_of='x')")
 @dataclass(frozen=True, kw_only=True)
 class Effects:
     """The permitted side effects of a call. What is not declared here must not happen.
@@ -143,7 +144,8 @@ class Accuracy:
             call.
 
     Raises:
-        ValueError: a tolerance or an error that is negative or 1 and more, or a dtype that is none of floating point.
+        ValueError: a tolerance that is not from 0 to 1, an error that is negative or not finite, or a dtype that is
+            none of floating point.
 
     Example:
         >>> from gradspec.spec import Accuracy
@@ -161,16 +163,17 @@ class Accuracy:
     store: torch.dtype | None = None
 
     def __post_init__(self) -> None:
-        for name in ("rtol", "standard_error"):
+        for name, most, range_ in (("rtol", 1.0, "from 0 to 1"), ("standard_error", math.inf, "from 0 on")):
             value = getattr(self, name)
-            if not isinstance(value, int | float) or not 0 <= value < 1:
-                raise ValueError(f"Accuracy: {name} is {value!r}, expected a number from 0 to 1, such as 1e-10")
+            if not isinstance(value, int | float) or not 0 <= value < most:
+                raise ValueError(f"Accuracy: {name} is {value!r}, expected a number {range_}, such as 1e-10")
         for name in ("accumulate", "store"):
             value = getattr(self, name)
             if value is not None and not getattr(value, "is_floating_point", False):
                 raise ValueError(f"Accuracy: {name} is {value!r}, expected a floating-point dtype, torch.float32")
 
 
+@forms("Saved(text='a mask', bytes=lambda x: x.numel())")
 @dataclass(frozen=True, kw_only=True)
 class Saved:
     """The most that a call keeps for its backward pass beside its arguments and outputs, which the caller has.
@@ -187,6 +190,7 @@ class Saved:
     bytes: Callable[..., int]
 
 
+@forms("Placements(arguments={'x': 'shard(0)'}, output='shard(0)')")
 @dataclass(frozen=True, kw_only=True)
 class Placements:
     """One way in which the call works on DTensors of a mesh of one dimension.
@@ -251,6 +255,7 @@ class Noise:
     at_rest: Mapping[str, Any] = field(default_factory=dict)
 
 
+@forms("Formula(primal='x', surrogate='f * x')")
 @dataclass(frozen=True, kw_only=True)
 class Formula:
     """The mathematics of an elementwise function, as sympy source over its argument names."""

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from torch import nn
 
 
+#: The parameters of a call that takes any.
+_OPEN = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+#: How a case and a spec are written.
 _CASE = 'ModuleCase(name="rows", args=(3, 2), inputs=(make(4, 3),), output=(2,))'
 _FORM = "ModuleSpec(name='linear', module=torch.nn.Linear, cases=cases, wrt=('input',))"
 
@@ -212,14 +215,11 @@ class ModuleSpec(Spec):
                 f"spec {self.name!r}: module is an instance: give {made}, and its arguments in a ModuleCase"
             )
         check_callable(self, "module", "cases", *(["state"] if self.state is not None else []))
-        forward = getattr(self.module, "forward", None)
-        kinds = {one.kind for one in inspect.signature(forward).parameters.values()} if forward is not None else set()
-        names = self.call_parameters()
-        if names and not kinds & {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}:
-            for name in self.wrt:
-                if name not in names:
-                    said = f"wrt names {name!r}, which is not an argument of forward({', '.join(names)})"
-                    raise ValueError(f"spec {self.name!r}: {said}")
+        names, is_open = self.call_parameters(), any(one.kind in _OPEN for one in self._call)
+        for name in self.wrt:
+            if names and name not in names and not is_open:
+                said = f"wrt names {name!r}, which is not an argument of forward({', '.join(names)})"
+                raise ValueError(f"spec {self.name!r}: {said}")
         for name in self.data_parallel:
             if name not in ("ddp", "fsdp2"):
                 raise ValueError(f"spec {self.name!r}: data_parallel names {name!r}, expected 'ddp' or 'fsdp2'")
@@ -258,8 +258,12 @@ class ModuleSpec(Spec):
 
     def call_parameters(self) -> tuple[str, ...]:
         """Return the names of the arguments of the call, in order, read off the `forward` of the class."""
+        return tuple(one.name for one in self._call)
+
+    @property
+    def _call(self) -> list[inspect.Parameter]:
         forward = getattr(self.module, "forward", None)
-        return tuple(inspect.signature(forward).parameters)[1:] if forward is not None else ()
+        return [*inspect.signature(forward).parameters.values()][1:] if forward is not None else []
 
     def for_(self, module: Callable[..., nn.Module], *, name: str) -> ModuleSpec:
         """Hold another implementation to the same promise.

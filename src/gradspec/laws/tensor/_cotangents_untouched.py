@@ -12,15 +12,13 @@ Remedy: compute out of place: `cotangent / T`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Reason, Trial, broken, not_applicable
+from gradspec.laws.tensor._declared_writes import why_written
 from gradspec.laws.tensor.support._call import Inputs, cotangents, fresh, gradients, outputs
 from gradspec.laws.tensor.support._memory import Snapshot, first_change, snapshots
 from gradspec.laws.tensor.support._passes import PLAIN, Pass, called, in_each_pass
-from gradspec.laws.tensor.support._write_lines import why_written
 
 #: Where no operation of torch shows the write, as through NumPy.
 IN_PLACE = Reason(
@@ -40,11 +38,11 @@ def _check(trial: Trial) -> Finding:
         leaves = inputs.leaves()
         gradients(outputs(trial.spec.function(*inputs.args(leaves))), leaves, v, copied=False)
         if changed := first_change(before, tensors):
-            place, is_told = list(tensors).index(changed.name), _is_told(before, tensors, changed.name)
+            place = list(tensors).index(changed.name)
             return broken(
                 f"backward writes to the {changed.name} ({name}): {changed.how}",
                 argument=changed.name,
-                reason=why_written(trial, PLAIN, f"the cotangent of output {place}", is_tracked=is_told) or IN_PLACE,
+                reason=why_written(trial, PLAIN, f"the cotangent of output {place}") or IN_PLACE,
                 **changed.place,
             )
     return in_each_pass(trial, lambda way: HOLDS if way is PLAIN else _watch(trial, inputs, way))
@@ -58,15 +56,9 @@ def _watch(trial: Trial, inputs: Inputs, way: Pass) -> Finding:
         before |= snapshots({name: t for name, t in handed.items() if name not in before})
     if changed := first_change(before, handed):
         said = f"backward writes to {changed.name}: {changed.how}"
-        is_told = _is_told(before, handed, changed.name)
-        reason = why_written(trial, way, changed.name, is_tracked=is_told) or IN_PLACE
+        reason = why_written(trial, way, changed.name) or IN_PLACE
         return broken(said, argument=changed.name, reason=reason, **changed.place)
     return HOLDS
-
-
-def _is_told(before: Mapping[str, Snapshot], tensors: Mapping[str, Tensor], name: str) -> bool:
-    """Whether autograd is told of a write: the version counter has moved."""
-    return tensors[name]._version != before[name].version
 
 
 COTANGENTS_UNTOUCHED = Law(

@@ -25,22 +25,40 @@ import torch
 from torch import Tensor
 
 from gradspec._held import Holders
-from gradspec.law import HOLDS, Finding, Law, Rank, Trial, broken
-from gradspec.laws.tensor._inputs_untouched import OF_BACKWARD
+from gradspec.law import HOLDS, Finding, Law, Rank, Reason, Trial, broken
 from gradspec.laws.tensor.support._call import Inputs, outputs
 from gradspec.laws.tensor.support._compare import describe
+from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._memory import Snapshot
 from gradspec.laws.tensor.support._passes import Pass, in_each_pass
 from gradspec.laws.tensor.support._reference import moving_state
-from gradspec.laws.tensor.support._write_lines import of_write
 from gradspec.laws.tensor.support._written import Write, Writes, storage_of
+
+#: Of what forward writes to, and the spec declares.
+OF_BACKWARD = "and what `Effects.writes` declares moves in backward: specify the module that holds it, or return it"
+
+#: The likely cause of a write to what a function is given.
+_WRITES = "{0} writes in place to what it is given{1}: compute out of place, or on a copy"
 
 
 def _check(trial: Trial) -> Finding:
     return in_each_pass(trial, lambda way: _watch(trial, way))
 
 
-def _watch(trial: Trial, way: Pass) -> Finding:
+def why_written(trial: Trial, way: Pass, name: str) -> Reason | None:
+    """Return the write to an argument or a cotangent as a cause, with its line; None where no operation shows one.
+
+    Args:
+        trial: the call.
+        way: the pass in which it was written to.
+        name: of the argument or cotangent, "`x`" or "the cotangent of output 0".
+    """
+    found = quietly(lambda: _watch(trial, way, only=name))
+    return found.reason if found is not None else None
+
+
+def _watch(trial: Trial, way: Pass, *, only: str = "") -> Finding:
+    """Judge the writes of a pass, or of those to arguments and cotangents only that to one of them."""
     inputs = Inputs.of(trial)
     leaves = way.leaves(inputs)
     args = way.args(inputs, leaves, seed=trial.seed)
@@ -55,7 +73,7 @@ def _watch(trial: Trial, way: Pass) -> Finding:
     hidden = list[tuple[str, Write]]()
     for write in writes.found:
         if write.storage not in state:
-            if _name_of(write, known):
+            if (name := _name_of(write, known)) and only in ("", name):
                 return _undeclared("forward", write, known, named, versions=versions)
             hidden.append(("forward", write))
     writes.found.clear()
@@ -77,7 +95,7 @@ def _watch(trial: Trial, way: Pass) -> Finding:
     declared |= {storage_of(grad) for grad in added if grad is not None}
     for write in writes.found:
         if write.storage not in declared:
-            if _name_of(write, known):
+            if (name := _name_of(write, known)) and only in ("", name):
                 return _undeclared("backward", write, known, versions=versions)
             hidden.append(("backward", write))
     return _of_hidden(trial, way, hidden, known)
@@ -114,18 +132,27 @@ def _undeclared(
     versions: Mapping[int, int] = MappingProxyType({}),
 ) -> Finding:
     name = _name_of(write, known)
-    is_tracked = not name or versions.get(id(known[name]), -1) != known[name]._version
     target = name or f"a tensor {describe(write.tensor)} that is no argument"
     how = OF_BACKWARD if name in named else "which is not declared"
+    line = f"{write.operation} ({write.line})"
     return broken(
-        f"{where} writes to {target}, {how}: {write.operation} ({write.line})",
+        f"{where} writes to {target}, {how}: {line}",
         argument=target,
         got=write.operation,
         expected="no write" if where == "forward" else "writes to what Effects.writes names alone",
         likely="" if name else "an in-place operation on memory that outlives the call: a buffer, a global",
-        reason=of_write(write, name, is_tracked=is_tracked) if name else None,
+        reason=_why(name, line, is_told=versions.get(id(known[name])) != known[name]._version) if name else None,
         details={"line": write.line},
     )
+
+
+def _why(name: str, line: str, *, is_told: bool) -> Reason:
+    """Return a write to an argument or a cotangent as a cause; every law that finds the same one names the same."""
+    evidence = {"argument": name, "line": line}
+    if is_told:
+        return Reason(kind="in-place write", words=_WRITES.format(line, ""), evidence=evidence)
+    untold = _WRITES.format(line, ", of which autograd is not told")
+    return Reason(kind="untracked write", words=untold, evidence=evidence)
 
 
 DECLARED_WRITES = Law(

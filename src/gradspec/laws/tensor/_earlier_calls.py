@@ -113,8 +113,9 @@ def _in_the_same_memory(trial: Trial, inputs: Inputs) -> Finding:
     others = resembling(inputs.tensors(), trial.seed + 1)
     elsewhere = Inputs({**inputs.values, **dict(zip(inputs.wrt, others, strict=True))}, inputs.wrt)
     leaves = inputs.leaves()
-    v = like(outputs(trial.spec.function(*inputs.args(leaves))), trial.seed)
-    gradients(outputs(trial.spec.function(*inputs.args(leaves))), leaves, v)
+    y = outputs(trial.spec.function(*inputs.args(leaves)))
+    v = like(y, trial.seed)
+    gradients(y, leaves, v)
     if not _written(leaves, others):
         return not_applicable("an argument is of memory that no step of an optimiser writes to")
     right = vjp(reference(trial.spec), elsewhere, v)

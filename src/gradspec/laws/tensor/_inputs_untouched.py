@@ -24,13 +24,13 @@ from torch import Tensor
 from torch.autograd import Function
 
 from gradspec.law import HOLDS, Finding, Law, Reason, Trial, broken
+from gradspec.laws.tensor._declared_writes import OF_BACKWARD, why_written
 from gradspec.laws.tensor.support._call import Inputs, outputs
 from gradspec.laws.tensor.support._compare import compare
 from gradspec.laws.tensor.support._memory import Change, Snapshot, difference, first_change, snapshots, state_of
 from gradspec.laws.tensor.support._passes import Pass, in_each_pass
 from gradspec.laws.tensor.support._reference import module_state, moving_state
 from gradspec.laws.tensor.support._spying import in_place_of
-from gradspec.laws.tensor.support._write_lines import why_written
 from gradspec.spec._function_parts import is_function_class
 
 #: The likely cause: nothing else changes the values of a tensor.
@@ -41,8 +41,6 @@ AGAIN = "forward runs again in backward: keep the state and put it back, or do n
 
 #: That of a buffer of a module, which may move in training.
 EVALUATED = "the buffer moves in evaluation, too: write to it only `if self.training`"
-#: Of what forward writes to, and the spec declares.
-OF_BACKWARD = "and what `Effects.writes` declares moves in backward: specify the module that holds it, or return it"
 #: The likely cause of an argument that is no tensor and changes.
 OBJECT = "forward changes the object that it is given: the next call, and the caller, get another one"
 #: Of what a Function behind a wrapper writes to.
@@ -148,10 +146,10 @@ def _reason(
     trial: Trial, way: Pass, name: str, before: Mapping[str, Snapshot], tensors: Mapping[str, Tensor]
 ) -> Reason:
     """Return which operation writes, and whether autograd was told: a graph that needs what was there refuses then."""
-    facts, is_tracked = {"argument": name}, tensors[name]._version != before[name].version
-    if (shown := why_written(trial, way, name, is_tracked=is_tracked)) is not None:
+    if (shown := why_written(trial, way, name)) is not None:
         return shown
-    if not is_tracked:
+    facts = {"argument": name}
+    if tensors[name]._version == before[name].version:
         untold = "a write in place through .data, detach() or numpy(): the version counter has not moved"
         return Reason(kind="untracked write", words=untold, evidence=facts)
     return Reason(kind="in-place write", words=IN_PLACE, evidence=facts)

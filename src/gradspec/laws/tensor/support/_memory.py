@@ -30,11 +30,13 @@ class Snapshot:
         return torch.equal(_bits(self.values), _bits(_values(tensor)))
 
     def place_of_change(self, tensor: Tensor) -> dict[str, str]:
-        """Return the first element that has changed, as the facts of a finding; none if it has another shape."""
+        """Return the first element that has changed, as the facts of a finding; none if none has, or the shape has."""
         now = _values(tensor)
         if now.shape != self.values.shape or not now.numel():
             return {}
         differs = (_bits(self.values) != _bits(now)).view(now.numel(), -1).any(1)
+        if not bool(differs.any()):
+            return {}
         return element(int(differs.int().argmax()), now, self.values)
 
     def change_of(self, tensor: Tensor) -> str:
@@ -66,8 +68,7 @@ def first_change(before: Mapping[str, Snapshot], tensors: Mapping[str, Tensor]) 
     """Return what has happened to the first tensor that has changed; None if none has."""
     for name, snapshot in before.items():
         if how := snapshot.change_of(tensors[name]):
-            is_moved = not snapshot.has_bits_of(tensors[name])
-            return Change(name, how, snapshot.place_of_change(tensors[name]) if is_moved else {})
+            return Change(name, how, snapshot.place_of_change(tensors[name]))
     return None
 
 
