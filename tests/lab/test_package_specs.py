@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gradspec_lab.campaigns.packages import _specs, _table
+from gradspec_lab.campaigns.packages._specs_read import read_specs
 
 RECORD = Path(__file__).parents[2] / "docs" / "records" / "package_specs.json"
 TINY = '''"""A cube."""
@@ -68,7 +69,7 @@ def test_every_spec_is_of_a_package_of_the_tables_and_has_both_variants():
 
 
 def test_the_summary_is_of_the_committed_specs():
-    rows = {row["spec"]: row for row in _specs.read_specs(RECORD)["specs"]}
+    rows = {row["spec"]: row for row in read_specs(RECORD)["specs"]}
     found = {path.relative_to(_specs.SPECS).as_posix(): one for path, one in _specs.specs(_table.packages()).items()}
 
     assert {name: row["key"] for name, row in rows.items()} == {name: one.key for name, one in found.items()}

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from forked import server
 from sphinx_ext import test_benchmark, test_plot
-from sphinx_ext.handmade import OF_TORCH, ROOTS, copied
-
-pytestmark = pytest.mark.slow
+from sphinx_ext.handmade import IMPORTED, OF_TORCH, ROOTS, copied
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,6 +26,13 @@ def setup(app):
 """
 
 
+@pytest.mark.parametrize("extension", ["gradspec.sphinx_ext", "gradspec_lab.sphinx"])
+def test_an_extension_loads_no_torch(extension: str) -> None:
+    loaded = server(*IMPORTED).run(["-c", f"import sys, {extension}._setup; print('torch' in sys.modules)"])
+    assert (loaded.stdout, loaded.stderr) == ("False\n", "")
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("root", sorted(path.name for path in ROOTS.iterdir()))
 def test_a_build_loads_torch_only_for_a_project_that_imports_it(root: str, tmp_path: Path) -> None:
     project = PREPARED.get(root, lambda folder: copied(root, folder))(tmp_path)

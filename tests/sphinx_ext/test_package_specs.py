@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bs4 import BeautifulSoup
 
-from gradspec_lab.campaigns.packages._specs import read_specs
+from gradspec_lab.campaigns.packages._specs_read import read_specs
 from sphinx_ext.handmade import copied, with_the_laboratory
 
 COMMITTED = Path(__file__).parents[2] / "docs" / "records" / "package_specs.json"

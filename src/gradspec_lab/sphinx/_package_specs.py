@@ -15,7 +15,7 @@ from gradspec.report import RecordError
 from gradspec.sphinx_ext._warnings import GradspecWarning, warn_each_build
 from gradspec.sphinx_ext.page._nodes import Cell, paragraph, table
 from gradspec.sphinx_ext.page._verdicts import badge
-from gradspec_lab.campaigns.packages._specs import read_specs
+from gradspec_lab.campaigns.packages._specs_read import read_specs
 
 
 class PackageSpecsDirective(SphinxDirective):

@@ -10,18 +10,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from gradspec._record import RecordError, provenance, read, to_text, write
+from gradspec._record import RecordError, provenance, to_text, write
 from gradspec.findings import judge
 from gradspec.law import Scope
 from gradspec.laws import LAWS
 from gradspec.report import read_record
 from gradspec_lab.campaigns.packages._environment import python_of, variables
 from gradspec_lab.campaigns.packages._run import install
+from gradspec_lab.campaigns.packages._specs_read import KIND, read_specs
 from gradspec_lab.campaigns.packages._table import Package
 from gradspec_lab.campaigns.packages.watched import without_paths
 
-KIND = "package_specs"
-AGAIN = "python -m gradspec_lab campaign --specs"
 #: Of each kind of function a folder; a file begins with the name of its package.
 SPECS = Path(__file__).parent / "specs"
 #: The variable of a spec that holds; WRONG is that of its variant.
@@ -75,15 +74,6 @@ def measure(
         facts = {key: provenance()[key] for key in ("date", "commit", "gradspec", "torch", "python", "platform")}
         write(to_text(KIND, {"provenance": facts, "specs": list(rows.values())}, rows="specs"), out)
         say(f"{name}: {rows[name]['right']['says']}; {rows[name]['wrong']['says']}")
-
-
-def read_specs(path: Path) -> dict[str, Any]:
-    """Return a summary of the specs.
-
-    Raises:
-        RecordError: the file cannot be read, or is of something else.
-    """
-    return read(path, KIND, again=AGAIN)
 
 
 def _row(path: Path, package: Package, build: Path) -> dict[str, Any]:
