@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from torch.autograd import Function
 from torch.nn.functional import embedding_bag
 
 from gradspec import audit
+from gradspec.explain._left_out import terms
 from gradspec.findings import findings
 
 
@@ -87,7 +89,11 @@ PADDED = "(randn(6, 3, requires_grad=True), tensor([1, 0, 2, 5, 1, 0, 0]), tenso
     [
         (Scaled, scaled, AT_ZERO, "right with `x_bar` in place of `x_bar.masked_fill(small, 0.0)`"),
         (WrongBelow, below, "(2 * randn(3, 4),)", "is below a bound between -"),
-        (Bags, bags, PADDED, "right where `padding_idx` is None, as where it is left out, and wrong where it is given"),
+        pytest.param(
+            *(Bags, bags, PADDED),
+            "right where `padding_idx` is None, as where it is left out, and wrong where it is given",
+            marks=pytest.mark.slow,  # every reading is tried before
+        ),
     ],
     ids=["mask", "bound", "default"],
 )
@@ -96,3 +102,15 @@ def test_the_cause_is_the_mask_the_bound_or_the_option(function, reference, call
     (found, *_) = findings(audit(function, [call], laws=["vjp", "surrogate"], jobs=1, **how).report)
 
     assert words in found.verdict.finding.likely
+
+
+def test_no_reading_repeats_a_shape():
+    (method,) = ast.parse("def backward(ctx, lengths, y_bar):\n    return y_bar.new_zeros(ctx.shape)").body
+    assert isinstance(method, ast.FunctionDef)
+    tried = terms(method, method.body[0], 1)
+
+    tried(torch.Size([6, 3]), [torch.tensor(5), torch.ones(3)])
+    assert tried.worth_trying() == []
+    tried.calls = 0
+    tried(torch.tensor(6.0), [torch.tensor(5), torch.ones(3)])
+    assert len(tried.worth_trying()) > 20

@@ -98,7 +98,7 @@ class Terms:
         self.calls += 1
         if self.calls == 1:
             unchanged = _known_by(value)
-            found = [quietly(lambda one=one: _known_by(one(value, named))) for one in self.made]  # type: ignore[misc]
+            found = [quietly(lambda one=one: _known_by(_number(one(value, named)))) for one in self.made]  # type: ignore[misc]
             # Another shape is meant by a single name, by what multiplies matrices, or where one number meets a tensor.
             shapes = self.count == 1 or not isinstance(value, Tensor) or value.ndim == 0
             flags = {k for k, one in enumerate(named) if isinstance(one, bool)}  # which are no numbers of a formula
@@ -117,6 +117,13 @@ class Terms:
             return [k for k, one in enumerate(self.given) if one is not None]
         first = {one: k for k, one in reversed(list(enumerate(self.given))) if one not in (None, self.unchanged)}
         return sorted(first.values())
+
+
+def _number(value: Any) -> Any:
+    """Return what is a tensor or a number: a shape, repeated, asks for more memory than there is."""
+    if isinstance(value, Sequence):
+        raise TypeError("no number")
+    return value
 
 
 def _known_by(value: Any) -> tuple[Any, ...]:
