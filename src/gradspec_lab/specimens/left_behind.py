@@ -33,6 +33,25 @@ class SquashesUnmarked(Function):
         return y_bar * (1 - ctx.saved_tensors[0] ** 2)
 
 
+class MovesTheBiasedVariance(Function):
+    """Centres its rows, and moves a statistic that nothing reads."""
+
+    @staticmethod
+    def forward(ctx, x, variance):
+        variance.lerp_(x.var(0, unbiased=False), 0.1)
+        return x - x.mean(0)
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return y_bar - y_bar.mean(0), None
+
+
+def centred(x, variance):
+    """Return the rows without their mean; the unbiased variance moves."""
+    variance.lerp_(x.detach().var(0), 0.1)
+    return x - x.mean(0)
+
+
 @dataclass
 class Times:
     """What a call is given beside its tensors."""
@@ -101,6 +120,14 @@ _behind(
     lambda make: (make(3),),
     implementation=SquashesUnmarked,
     caught_by={"inputs_untouched": r"forward of SquashesUnmarked writes to `hidden` and does not mark it"},
+)
+_behind(
+    "moves_the_biased_variance",
+    ("x",),
+    MovesTheBiasedVariance.apply,
+    centred,
+    lambda make: (make(3, 2), make(2)),
+    caught_by={"inputs_untouched": r"^forward writes other numbers to `variance` than the primal does"},
 )
 _behind(
     "changes_its_factor",

@@ -2,7 +2,8 @@ r"""Forward writes to no memory that was there before, and backward writes only 
 
 In the audit of a module in training, forward may write to its buffers and frozen parameters; and to the buffers of a
 module in training that is an argument, or is behind one, as a function that checkpoints is given one. Backward may
-write to these if it puts back what was there.
+write to these if it puts back what was there. To an argument forward may write as the primal does, or if no result
+depends on what was there: `inputs_untouched` says so.
 Memory that is no argument and that each call writes anew, as scratch memory, is waste.
 The law checks a plain pass, a pass with a tangent, and a differentiated backward pass, if these are promised.
 
@@ -30,6 +31,7 @@ from gradspec.laws.tensor.support._call import Inputs, outputs
 from gradspec.laws.tensor.support._compare import describe
 from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._memory import Snapshot
+from gradspec.laws.tensor.support._own_writes import is_read, left_by_primal
 from gradspec.laws.tensor.support._passes import Pass, in_each_pass
 from gradspec.laws.tensor.support._reference import moving_state
 from gradspec.laws.tensor.support._written import Write, Writes, storage_of
@@ -71,9 +73,16 @@ def _watch(trial: Trial, way: Pass, *, only: str = "") -> Finding:
     training = [module for module in Holders(args).modules if module.training]
     state |= {storage_of(held) for module in training for held in module.buffers(recurse=False)}
     hidden = list[tuple[str, Write]]()
+
+    def is_own(argument: str) -> bool:
+        return argument in left_by_primal(trial, inputs) or not is_read(trial, inputs, argument)
+
     for write in writes.found:
         if write.storage not in state:
             if (name := _name_of(write, known)) and only in ("", name):
+                if not only and name not in named and is_own(name[1:-1]):
+                    state.add(write.storage)
+                    continue
                 return _undeclared("forward", write, known, named, versions=versions)
             hidden.append(("forward", write))
     writes.found.clear()

@@ -1,6 +1,7 @@
 r"""No bit and no version counter of an argument changes in forward; in backward, only those that are declared.
 
-In the audit of a module in training, forward may write to its buffers and frozen parameters.
+In the audit of a module in training, forward may write to its buffers and frozen parameters; and to any argument as the
+primal does. A write to an argument that nothing reads, as to a running statistic, is waste.
 The law checks a plain pass, a pass with a tangent, and a differentiated backward pass, if these are promised.
 
 Why it matters: an argument that changes under the caller is a silent error somewhere else.
@@ -23,11 +24,12 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from gradspec.law import HOLDS, Finding, Law, Reason, Trial, broken
+from gradspec.law import HOLDS, Finding, Law, Rank, Reason, Trial, broken
 from gradspec.laws.tensor._declared_writes import OF_BACKWARD, why_written
 from gradspec.laws.tensor.support._call import Inputs, outputs
 from gradspec.laws.tensor.support._compare import compare
 from gradspec.laws.tensor.support._memory import Change, Snapshot, difference, first_change, snapshots, state_of
+from gradspec.laws.tensor.support._own_writes import is_read, left_by_primal
 from gradspec.laws.tensor.support._passes import Pass, in_each_pass
 from gradspec.laws.tensor.support._reference import module_state, moving_state
 from gradspec.laws.tensor.support._spying import in_place_of
@@ -43,6 +45,10 @@ AGAIN = "forward runs again in backward: keep the state and put it back, or do n
 EVALUATED = "the buffer moves in evaluation, too: write to it only `if self.training`"
 #: The likely cause of an argument that is no tensor and changes.
 OBJECT = "forward changes the object that it is given: the next call, and the caller, get another one"
+#: Of an argument to which the primal writes too, and other numbers.
+OTHER = "forward writes other numbers to `{0}` than the primal does"
+#: Of one that nothing reads.
+UNREAD = "no result depends on what was there, as on a running statistic: it moves twice in a checkpointed block"
 #: Of what a Function behind a wrapper writes to.
 UNMARKED = "forward of {0} writes to `{1}` and does not mark it: the gradient of what was there before is lost"
 MARK = "ctx.mark_dirty on what forward writes to, and it returns that"
@@ -108,12 +114,20 @@ def _watch(trial: Trial, way: Pass) -> Finding:
             return _written("forward", Change(f"`{name}`", said, {}), reason, OBJECT)
     state = {f"`{name}`" for name in moving_state(trial.spec)}
     declared = {f"`{name}`" for name in trial.spec.effects.writes}
+    if first_change({n: snapshot for n, snapshot in before.items() if n not in state}, tensors):
+        for name, left in left_by_primal(trial, inputs).items():
+            finding = compare(trial, "", tensors[f"`{name}`"].detach(), left, said=OTHER.format(name))
+            if finding is not HOLDS:
+                return replace(finding, argument=f"`{name}`")
+            state.add(f"`{name}`")
     if changed := first_change({n: snapshot for n, snapshot in before.items() if n not in state}, tensors):
         name = changed.name
         changed = replace(changed, how=f"{changed.how}, {OF_BACKWARD}") if name in declared else changed
         if name.strip("`") in module_state(trial.spec):
             of_buffer = Reason(kind="in-place write", words=EVALUATED, evidence={"argument": name})
             return _written("forward", changed, of_buffer, EVALUATED)
+        if name not in declared and not is_read(trial, inputs, name[1:-1]):
+            return replace(_written("forward", changed, None, UNREAD), rank=Rank.WASTE)
         reason = _reason(trial, way, name, before, tensors)
         return _written("forward", changed, reason, reason.words)
     moved = snapshots({name: tensor for name, tensor in tensors.items() if name in state})
@@ -155,7 +169,7 @@ def _reason(
     return Reason(kind="in-place write", words=IN_PLACE, evidence=facts)
 
 
-def _written(where: str, changed: Change, reason: Reason, likely: str = IN_PLACE) -> Finding:
+def _written(where: str, changed: Change, reason: Reason | None, likely: str = IN_PLACE) -> Finding:
     said = f"{where} writes to {changed.name}: {changed.how}"
     return broken(said, argument=changed.name, likely=likely, reason=reason, **changed.place)
 
