@@ -50,6 +50,41 @@ def test_a_write_through_a_view_reaches_what_is_seen_and_errs():
     assert 3 not in x.tolist()
 
 
+@pytest.mark.parametrize(
+    "of",
+    [
+        lambda x, y: x @ y.conj(),
+        lambda x, y: (x @ y.mH.mT).sum(0),
+        lambda x, y: torch.linalg.vector_norm(y.conj().imag),
+    ],
+)
+def test_what_is_conjugated_errs_by_as_little(of):
+    x, y = torch.randn(3, 4, dtype=torch.complex128), torch.randn(4, 2, dtype=torch.complex128)
+    with RoundedOperations(Units(stored=1e-9, summed=1e-9), seed=0):
+        rounded = of(x, y)
+    assert not torch.equal(rounded, of(x, y))
+    assert torch.allclose(rounded, of(x, y), rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize("dtype", [torch.complex64, torch.complex128])
+def test_a_transpose_for_an_adjoint_is_found(dtype):
+    class Product(Function):
+        @staticmethod
+        def forward(ctx, a, b):
+            ctx.save_for_backward(a, b)
+            return a @ b
+
+        @staticmethod
+        def backward(ctx, c_bar):
+            a, b = ctx.saved_tensors
+            return c_bar @ b.mT, a.mT @ c_bar
+
+    call = tuple(torch.randn(shape, dtype=dtype, requires_grad=True) for shape in ((3, 4), (4, 2)))
+    report = audit(Product, [call], reference=torch.matmul, laws=["vjp"], jobs=1).report
+
+    assert "conjugated" in report.failures[0].finding.likely
+
+
 def test_a_backward_pass_errs_too():
     x = torch.full((4,), 3.0, dtype=torch.float64, requires_grad=True)
     y = x.square()

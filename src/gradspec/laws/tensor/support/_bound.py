@@ -112,6 +112,8 @@ class RoundedOperations(TorchDispatchMode):  # type: ignore[no-untyped-call]  # 
         name, is_exact = _named(func)
         if is_exact:
             return func(*args, **kwargs)
+        if not func._schema.is_mutable:  # within a mode torch conjugates and negates nothing of itself
+            args = [one.resolve_conj().resolve_neg() if isinstance(one, Tensor) else one for one in args]
         if name in _FUSED and (steps := decomposition_table.get(func)) is not None:
             with self:
                 return steps(*args, **kwargs)
