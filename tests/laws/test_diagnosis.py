@@ -83,7 +83,7 @@ def _normed(x):
 
 
 DISEASES = {
-    "wrong at 2 of dimension 1 (of 3), right elsewhere": of(
+    "off by the factor 0.5 at index 2 of dimension 1 (of 3), right elsewhere": of(
         lambda x: x.sin(), lambda x, y, v: x.cos() * v * torch.tensor([1.0, 1.0, 0.5]), (X,)
     ),
     "backward ignores its cotangent": of(lambda x: x.sin(), lambda x, y, v: x.cos(), (X,)),
@@ -172,10 +172,10 @@ DISEASES = {
     "sum what backward returns at place 1": of(
         lambda x, b: x + b[:, None], lambda x, b, y, v: (v, v), (X[:, :2], X[0]), wrt=("x", "b")
     ),
-    "what comes of the output at 1, 3, 5 of dimension 1 (of 6) is missing": of(
+    "what comes of the output at indices 1, 3, 5 of dimension 1 (of 6) is missing": of(
         lambda x: x.repeat_interleave(2, 1), lambda x, y, v: v[:, ::2], (X,)
     ),
-    "what comes of the output at 1, 2, 3 of dimension 1 (of 5) is off by the factor 2": of(
+    "what comes of the output at indices 1, 2, 3 of dimension 1 (of 5) is off by the factor 2": of(
         lambda x: torch.fft.rfft(x),
         lambda x, y, v: torch.fft.irfft(v, n=8) * 8,
         (torch.cat((X, X[:, :2] + W[:, 1:], W), 1),),

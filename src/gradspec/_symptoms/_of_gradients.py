@@ -209,10 +209,17 @@ OF_GRADIENTS = (
     ),
     Symptom(
         "option",
-        "right with an option that asks for less (no flag, one group, no share, a factor of 1), wrong as it is called",
+        "right with an option that asks for less (no flag, one group, no share, a factor of 1, an open mask), wrong as it is called",
         "backward leaves the option out, or reads it as another one",
         "follow the option through backward as forward does, its shapes too",
         _VALUES,
+    ),
+    Symptom(
+        "even or odd",
+        "right where a size or a number is even, wrong where it is odd, or the reverse",
+        "backward pairs, halves or mirrors what has a middle, or has none",
+        "treat the element in the middle, or at the end, as forward does",
+        ("vjp",),
     ),
     Symptom(
         "one slice",

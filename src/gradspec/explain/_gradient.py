@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -20,20 +19,18 @@ from gradspec.explain._factor import factor, zero
 from gradspec.explain._linearity import NOT_LINEAR, of_the_cotangent
 from gradspec.explain._lost import why_none
 from gradspec.explain._moved import along_another_dimension, moved, not_transposed, permuted
+from gradspec.explain._options import grown, moves_as_much, with_an_even_number, with_another_option, with_other_options
 from gradspec.explain._other_calls import (
     along_which_it_is_the_same,
     beside_a_kink,
     in_contiguous_memory,
-    moves_as_much,
     with_a_negative_index,
     with_a_negative_number,
     with_a_symmetric_argument,
     with_an_index_that_repeats,
-    with_another_option,
     with_no_empty_group,
     with_one_element,
     with_one_sample,
-    with_other_options,
 )
 from gradspec.explain._other_cotangents import (
     conjugated,
@@ -123,6 +120,7 @@ TESTS: tuple[Test, ...] = (
     missing_sum,
     without_a_step,
     beyond_a_bound,
+    with_an_even_number,
     with_one_element,
 )
 #: What puts other numbers in a place, and shows nothing where all should be zero, as behind a softmax of one number.
@@ -336,14 +334,7 @@ def _with_more_of(wrong: Wrong, size: int) -> Wrong | None:
     Of dimensions of one element only a batch is more: others are there to be expanded. It is None where the function
     cannot be given that.
     """
-
-    def grown(value: Any) -> Any:
-        for dim in range(value.ndim) if isinstance(value, Tensor) else ():
-            if value.shape[dim] == size and (size > 1 or (dim == 0 and value.ndim > 1)):
-                value = torch.cat((value, value.narrow(dim, 0, 1)), dim)
-        return value.detach() if isinstance(value, Tensor) else value
-
-    inputs = Inputs({name: grown(value) for name, value in wrong.inputs.values.items()}, wrong.inputs.wrt)
+    inputs = grown(wrong.inputs, size, 1)
     if not can_be_made(wrong.trial.spec.function, inputs):
         return None
     y = outputs(wrong.trial.spec.primal(*inputs.args()))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from inspect import signature
 
 import torch
 from torch import Tensor
 
+from gradspec.explain._options import moves_as_much
 from gradspec.explain._repeated import ASSIGNED, SHARED, last_of_each, masked_rows
 from gradspec.explain._wrong import Wrong, some
 from gradspec.law import Reason
@@ -171,52 +171,6 @@ def in_contiguous_memory(wrong: Wrong) -> Reason | None:
         said = f"right where {named} is contiguous: reshape() or flatten() makes a copy of it else, and a write is lost"
         return Reason(kind="strides", words=said, evidence={"arguments": sorted(laid)})
     return None
-
-
-def with_another_option(wrong: Wrong) -> Reason | None:
-    """Whether a number or a flag is the cause: right where it changes nothing, or where the flag is the other one.
-
-    Or an argument that may be left out, as a mask or an index of a padding: right with its default.
-    """
-    for reason, other in (*_with_defaults(wrong), *with_other_options(wrong.inputs)):
-        if wrong.holds(other, drawn=True) and moves_as_much(wrong, other):
-            return reason
-    return None
-
-
-def _with_defaults(wrong: Wrong) -> Iterator[tuple[Reason, Inputs]]:
-    """Yield the arguments with one that may be left out as its default, None, and what it shows."""
-    for name, parameter in signature(wrong.trial.spec.primal).parameters.items():
-        value = wrong.inputs.values.get(name)
-        if parameter.default is None and value is not None and name not in wrong.inputs.wrt:
-            said = f"right where `{name}` is None, as where it is left out, and wrong where it is given"
-            reason = Reason(kind="option", words=said, evidence={"argument": name, "value": None})
-            yield reason, Inputs({**wrong.inputs.values, name: None}, wrong.inputs.wrt)
-
-
-def with_other_options(inputs: Inputs) -> Iterator[tuple[Reason, Inputs]]:
-    """Yield the arguments with another value of one option, and what it shows."""
-    for name, value in inputs.values.items():
-        if not isinstance(value, bool | int | float) or (plain := _plain(value)) == value:
-            continue
-        said = f"right where `{name}` is {plain!r}, and wrong where it is {value!r}"
-        reason = Reason(kind="option", words=said, evidence={"argument": name, "value": plain})
-        yield reason, Inputs({**inputs.values, name: plain}, inputs.wrt)
-
-
-def _plain(value: bool | float) -> bool | float:
-    """Return the value of an option that asks for less: one group, no share, a factor of one; of a flag the other."""
-    if isinstance(value, bool):
-        return not value
-    if isinstance(value, int):
-        return 0 if value == 1 else min(value, 1)
-    return 0.0 if 0 < value < 1 else 1.0
-
-
-def moves_as_much(wrong: Wrong, other: Inputs) -> bool:
-    """Whether the gradient in question is there with another option too: without one there is nothing to be wrong."""
-    y = outputs(wrong.trial.spec.primal(*other.args()))
-    return bool(some(vjp(reference(wrong.trial.spec), other, like(y, wrong.trial.seed))[wrong.name]).any())
 
 
 def along_which_it_is_the_same(wrong: Wrong) -> Reason | None:

@@ -7,6 +7,7 @@ import math
 import torch
 
 from gradspec.explain._factor import factor_of
+from gradspec.explain._where_wrong import at_places
 from gradspec.explain._wrong import Wrong, some
 from gradspec.law import Reason
 from gradspec.laws.tensor.support._call import vjp
@@ -83,7 +84,7 @@ def _said(factors: dict[int, float], dim: int, size: int) -> Reason | None:
     if all(math.isclose(by, first, rel_tol=_NEAR, abs_tol=_NEAR) for by in off.values()):
         if len(off) == len(factors):
             return None
-        at = f"what comes of the output at {', '.join(map(str, off))} of dimension {dim} (of {size})"
+        at = f"what comes of the output {at_places(list(off), dim, size)}"
         words = f"{at} is {f'off by the factor {first:.4g}' if first else 'missing'}, and all else is right"
         return Reason(kind="part of the output", words=words, evidence=evidence | {"factor": first})
     few = ", ".join(f"{by:.4g} at {place}" for place, by in list(off.items())[:4])

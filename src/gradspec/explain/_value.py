@@ -8,7 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gradspec.explain._other_calls import counted_from_the_front, with_other_options
+from gradspec.explain._options import with_other_options
+from gradspec.explain._other_calls import counted_from_the_front
 from gradspec.law import HOLDS, Reason, Trial
 from gradspec.laws.tensor.support._bounded import bound_by
 from gradspec.laws.tensor.support._call import Inputs, outputs

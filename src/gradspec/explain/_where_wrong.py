@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import torch
 from torch import Tensor, isclose
 
+from gradspec.explain._factor import factor_of
 from gradspec.law import Reason
 
 #: The ranges of numbers in which a formula may have a branch of its own.
@@ -28,7 +30,13 @@ def in_places(got: Tensor, expected: Tensor) -> Reason | None:
     if (block := _block(~_close(got, expected))) is None:
         return None
     dim, places, at = block
-    return Reason(kind="places", words=f"wrong {at}, right elsewhere", evidence={"dimension": dim, "places": places})
+    there = torch.tensor(places, device=got.device)
+    factor = factor_of(got.index_select(dim, there), expected.index_select(dim, there))
+    off = "wrong"
+    if factor is not None:
+        off = "of the wrong sign" if math.isclose(factor, -1) else f"off by the factor {factor:.3g}"
+    evidence = {"dimension": dim, "places": places} | ({} if factor is None else {"factor": factor})
+    return Reason(kind="places", words=f"{off} {at}, right elsewhere", evidence=evidence)
 
 
 def _block(off: Tensor) -> tuple[int, list[int], str] | None:
@@ -43,7 +51,13 @@ def _block(off: Tensor) -> tuple[int, list[int], str] | None:
     if not found:
         return None
     _, dim, size, places = min(found)
-    return dim, places, f"at {', '.join(map(str, places))} of dimension {dim} (of {size})"
+    return dim, places, at_places(places, dim, size)
+
+
+def at_places(places: Sequence[int], dim: int, size: int) -> str:
+    """Return some places of a dimension in words."""
+    which = "index" if len(places) == 1 else "indices"
+    return f"at {which} {', '.join(map(str, places))} of dimension {dim} (of {size})"
 
 
 def masked(got: Tensor, expected: Tensor) -> Reason | None:

@@ -363,9 +363,14 @@ def unless_zero(got: Tensor) -> dict[str, str]:
     return element(int(size.flatten().argmax()), got, torch.zeros_like(got))
 
 
+#: How many digits tell one number of a dtype from the next, by its bytes; of float64 fewer are readable.
+_DIGITS = {1: 4, 2: 5, 4: 9}
+
+
 def _number(value: Tensor) -> str:
     number = value.item()
-    return f"{number:.12g}" if isinstance(number, float | complex) else str(number)
+    digits = _DIGITS.get(value.dtype.to_real().itemsize, 12)
+    return f"{number:.{digits}g}" if isinstance(number, float | complex) else str(number)
 
 
 def _plain(trait: Any) -> str:

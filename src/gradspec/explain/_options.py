@@ -1,0 +1,135 @@
+"""The tests of a gradient that differs which ask with another number, flag, mask or size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from inspect import signature
+from itertools import product
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gradspec.explain._wrong import Wrong, some
+from gradspec.law import Reason
+from gradspec.laws.tensor.support._call import Inputs, like, outputs, vjp
+from gradspec.laws.tensor.support._reference import reference
+
+
+def with_another_option(wrong: Wrong) -> Reason | None:
+    """Whether a number or a flag is the cause: right where it changes nothing, or where the flag is the other one.
+
+    Or an argument that may be left out, as a mask or an index of a padding: right with its default. Or a mask: right
+    where it lets everything pass.
+    """
+    inputs = wrong.inputs
+    for reason, other in (*_with_defaults(wrong), *with_other_options(inputs), *_masks(inputs), *_both(inputs)):
+        if wrong.holds(other, drawn=True) and moves_as_much(wrong, other):
+            return reason
+    return None
+
+
+def _with_defaults(wrong: Wrong) -> Iterator[tuple[Reason, Inputs]]:
+    """Yield the arguments with one that may be left out as its default, None, and what it shows."""
+    for name, parameter in signature(wrong.trial.spec.primal).parameters.items():
+        value = wrong.inputs.values.get(name)
+        if parameter.default is None and value is not None and name not in wrong.inputs.wrt:
+            said = f"right where `{name}` is None, as where it is left out, and wrong where it is given"
+            reason = Reason(kind="option", words=said, evidence={"argument": name, "value": None})
+            yield reason, Inputs({**wrong.inputs.values, name: None}, wrong.inputs.wrt)
+
+
+def with_other_options(inputs: Inputs) -> Iterator[tuple[Reason, Inputs]]:
+    """Yield the arguments with another value of one option, and what it shows."""
+    for name, value in inputs.values.items():
+        for plain in _plainer(value) if isinstance(value, bool | int | float) else ():
+            said = f"right where `{name}` is {plain!r}, and wrong where it is {value!r}"
+            reason = Reason(kind="option", words=said, evidence={"argument": name, "value": plain})
+            yield reason, Inputs({**inputs.values, name: plain}, inputs.wrt)
+
+
+def _plainer(value: bool | float) -> tuple[bool | float, ...]:
+    """Return values of an option that ask for less: one group, no share, a factor of one, a square; a flag the other.
+
+    The first is that which asks for least.
+    """
+    if isinstance(value, bool):
+        return (not value,)
+    if isinstance(value, int):
+        return tuple(one for one in ((0,) if value == 1 else (1, 2)) if one < value) or (value,)
+    return (0.0,) if 0 < value < 1 else tuple(one for one in (1.0, 2.0) if one != value)
+
+
+def _masks(inputs: Inputs) -> Iterator[tuple[Reason, Inputs]]:
+    """Yield the arguments with a mask that lets everything pass, and what it shows."""
+    for name, value in inputs.values.items():
+        if not isinstance(value, Tensor) or name in inputs.wrt or not value.numel():
+            continue
+        flat = value.detach()
+        if bool(((flat == 0) | (flat == 1)).all()) and bool((flat == 0).any()) and bool((flat == 1).any()):
+            for open_ in (1, 0):
+                value = bool(open_) if flat.dtype is torch.bool else open_
+                said = f"right where `{name}` is {value} everywhere, and wrong where it is not"
+                reason = Reason(kind="option", words=said, evidence={"argument": name, "value": value})
+                yield reason, Inputs({**inputs.values, name: torch.full_like(flat, open_)}, inputs.wrt)
+
+
+def _both(inputs: Inputs) -> Iterator[tuple[Reason, Inputs]]:
+    """Yield the arguments with such a mask and another value of an option, as of a dropout, and what both show."""
+    for (mask, masked), (option, other) in product(_masks(inputs), with_other_options(inputs)):
+        names = [one.evidence["argument"] for one in (mask, option)]
+        said = f"right where `{names[0]}` is {mask.evidence['value']} everywhere and `{names[1]}` is "
+        said += f"{option.evidence['value']!r}, and wrong where they are not"
+        reason = Reason(kind="option", words=said, evidence={"arguments": names})
+        yield reason, Inputs({**masked.values, names[1]: other.values[names[1]]}, inputs.wrt)
+
+
+def with_an_even_number(wrong: Wrong) -> Reason | None:
+    """Whether it is right for even numbers and wrong for odd ones, or the reverse: of an option, or of a dimension.
+
+    Or right where a number is one less, or one more.
+    """
+    inputs, values = wrong.inputs, wrong.inputs.values
+    options = [(f"`{name}`", name, n, partial(_with, inputs, name, n)) for name, n in values.items() if type(n) is int]
+    sizes = [
+        (f"the size of dimension {dim} of `{name}`", name, size, partial(grown, inputs, size))
+        for name in inputs.wrt
+        for dim, size in enumerate(values[name].shape)
+    ]
+    for said, name, number, more in (*options, *sizes):
+        if number > 1 and [wrong.holds(more(k), drawn=True) for k in (1, 2, 3)] == [True, False, True]:
+            right, other = ("even", "odd") if number % 2 else ("odd", "even")
+            words = f"right where {said} is {right}, and wrong where it is {other}"
+            return Reason(kind="even or odd", words=words, evidence={"argument": name, "right": right})
+    for _, name, number, more in options:
+        for step in (-1, 1) if abs(number) > 1 else ():
+            if wrong.holds(more(step), drawn=True) and moves_as_much(wrong, more(step)):
+                words = f"right where `{name}` is {number + step}, and wrong where it is {number}"
+                return Reason(kind="option", words=words, evidence={"argument": name, "value": number + step})
+    return None
+
+
+def _with(inputs: Inputs, name: str, number: int, step: int) -> Inputs:
+    return Inputs({**inputs.values, name: number + step}, inputs.wrt)
+
+
+def grown(inputs: Inputs, size: int, step: int) -> Inputs:
+    """Return arguments with more elements along each dimension of a size: the first ones, once more.
+
+    Of dimensions of one element only a batch is more: others are there to be expanded.
+    """
+
+    def longer(value: Any) -> Any:
+        for dim in range(value.ndim) if isinstance(value, Tensor) else ():
+            if value.shape[dim] == size and (size > 1 or (dim == 0 and value.ndim > 1)):
+                value = value.index_select(dim, torch.arange(size + step, device=value.device) % size)
+        return value.detach() if isinstance(value, Tensor) else value
+
+    return Inputs({name: longer(value) for name, value in inputs.values.items()}, inputs.wrt)
+
+
+def moves_as_much(wrong: Wrong, other: Inputs) -> bool:
+    """Whether the gradient in question is there with another option too: without one there is nothing to be wrong."""
+    y = outputs(wrong.trial.spec.primal(*other.args()))
+    return bool(some(vjp(reference(wrong.trial.spec), other, like(y, wrong.trial.seed))[wrong.name]).any())
