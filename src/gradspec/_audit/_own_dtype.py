@@ -65,9 +65,14 @@ def accepted(subject: Subject, cases: Sequence[Case]) -> torch.dtype | None:
 
 
 def refused(subject: Subject, cases: Sequence[Case]) -> tuple[torch.dtype, ...]:
-    """Return the dtypes in which some case cannot be called; one in which an iteration has no end is none of them."""
+    """Return the dtypes in which some case cannot be called; one in which an iteration has no end is none of them.
+
+    Of complex numbers with halves nobody asks: torch itself computes little with them.
+    """
     bound, found = bound_by(lambda: [_call(subject, case) for case in cases]), []
-    for dtype in DTYPES:
+    leaves = tree_leaves([(case.args, dict(case.kwargs)) for case in cases])
+    is_complex = any(isinstance(leaf, Tensor) and leaf.is_complex() for leaf in leaves)
+    for dtype in (one for one in DTYPES if not (is_complex and one.itemsize < 4)):
         with bound() as bounded:
             error = plain_error(subject, in_dtype(cases, dtype) or ())
         if error and not (bounded is not None and bounded.is_over):

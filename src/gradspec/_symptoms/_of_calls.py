@@ -21,10 +21,10 @@ OF_CALLS = (
     ),
     Symptom(
         "overwritten",
-        "a second backward over one graph gives another gradient, and the same once a write of the first is taken back",
-        "backward changes in place what forward keeps for it",
+        "a gradient is right, or a second backward gives the same, once backward writes to a copy",
+        "backward writes over its cotangent, or over what forward keeps for it, and that is read afterwards",
         "work on a copy, or use the operation that returns a new tensor: `neg()` for `neg_()`",
-        ("retained_graph",),
+        ("retained_graph", "vjp"),
     ),
     Symptom(
         "none",

@@ -209,7 +209,7 @@ OF_GRADIENTS = (
     ),
     Symptom(
         "option",
-        "right with an option that asks for less (no flag, one group, no share, a factor of 1, an open mask), wrong as it is called",
+        "right with an option that asks for less (no flag, one group, a factor of 1, no mask), wrong as it is called",
         "backward leaves the option out, or reads it as another one",
         "follow the option through backward as forward does, its shapes too",
         _VALUES,

@@ -40,6 +40,7 @@ from gradspec.explain._other_cotangents import (
     of_one_output,
     reduced,
 )
+from gradspec.explain._overwritten import of_a_write
 from gradspec.explain._own_factors import of_a_count, of_each_element, of_each_row
 from gradspec.explain._parts_of_the_output import from_some_outputs, with_a_scaled_cotangent
 from gradspec.explain._repaired import of_an_edge, refute, repaired, without_a_call
@@ -97,6 +98,7 @@ TESTS: tuple[Test, ...] = (
     moved,
     at_the_output,
     of_a_cut,
+    of_a_write,
     of_an_edge,
     of_a_saved_tensor,
     repaired,

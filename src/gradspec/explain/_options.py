@@ -58,7 +58,7 @@ def _plainer(value: bool | float) -> tuple[bool | float, ...]:
         return (not value,)
     if isinstance(value, int):
         return tuple(one for one in ((0,) if value == 1 else (1, 2)) if one < value) or (value,)
-    return (0.0,) if 0 < value < 1 else tuple(one for one in (1.0, 2.0) if one != value)
+    return tuple(one for one in (0.0, 1.0, 2.0) if one != value)
 
 
 def _masks(inputs: Inputs) -> Iterator[tuple[Reason, Inputs]]:

@@ -1,13 +1,17 @@
-"""Why a second backward over one graph gives another gradient: what backward changes, and in which line."""
+"""What backward writes over: why a second one over a graph gives another gradient, or why the first one is wrong."""
 
 from __future__ import annotations
 
-from torch import Tensor
+from typing import Any
 
+from torch import Tensor
+from torch.utils._pytree import tree_map
+
+from gradspec.explain._wrong import Wrong
 from gradspec.law import HOLDS, Reason, Trial
 from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs, vjp
 from gradspec.laws.tensor.support._compare import compare_all
-from gradspec.laws.tensor.support._written import Write, Writes, storage_of
+from gradspec.laws.tensor.support._written import Write, Writes, line_of_the_user, storage_of, tensors_given
 
 #: By the name of an argument.
 _Gradients = dict[str, Tensor | None]
@@ -41,3 +45,40 @@ def _twice(trial: Trial, inputs: Inputs, *, takes_back: bool = False) -> tuple[l
     for write in reversed(kept) if takes_back else ():
         write.take_back()
     return kept, first, gradients(y, leaves, like(y, trial.seed), retain_graph=True)
+
+
+def of_a_write(wrong: Wrong) -> Reason | None:
+    """Whether the gradient is right once what backward writes over stays: it is read after that."""
+    (writes, _) = _without(wrong, frozenset())
+    for line in dict.fromkeys(write.line for write in writes):
+        _, got = _without(wrong, frozenset((line,)))
+        if wrong.is_right_for(wrong.name, got):
+            operation = next(write.operation for write in writes if write.line == line)
+            said = f"right where {operation} ({line}) writes to a copy: what it writes over is read after that"
+            evidence = {"argument": wrong.name, "operation": operation, "line": line}
+            return Reason(kind="overwritten", words=said, evidence=evidence)
+    return None
+
+
+def _without(wrong: Wrong, lines: frozenset[str]) -> tuple[list[Write], _Gradients]:
+    """Return what a pass writes to, and its gradients, with the writes of some lines made to copies."""
+    leaves = wrong.inputs.leaves()
+    y, v = outputs(wrong.trial.spec.function(*wrong.inputs.args(leaves))), tuple(t.clone() for t in wrong.v)
+    with _Elsewhere(lines) as writes:
+        found = gradients(y, leaves, v, copied=False)
+    return writes.found, found
+
+
+class _Elsewhere(Writes):  # type: ignore[no-untyped-call]  # torch has no types here
+    """Makes the writes of some lines to copies of what they write to."""
+
+    def __init__(self, lines: frozenset[str]) -> None:
+        super().__init__()
+        self._lines = lines
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if self._lines and line_of_the_user() in self._lines:
+            copies = {id(t): t.clone() for is_written, t in tensors_given(func, args, kwargs) if is_written}
+            args, kwargs = tree_map(lambda leaf: copies.get(id(leaf), leaf), (args, kwargs))
+        return super().__torch_dispatch__(func, types, args, kwargs)

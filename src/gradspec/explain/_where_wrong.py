@@ -67,7 +67,7 @@ def masked(got: Tensor, expected: Tensor) -> Reason | None:
     if not bool(off.any()):
         return None
     if bool((expected[off] == 0).all()) and bool((close & (expected != 0)).any()):
-        said = "right but where the gradient should be 0: a mask is missing in backward (a clip, a threshold)"
+        said = "right but where the gradient should be 0: a mask is missing in backward, as of a clip or an index"
         return Reason(kind="missing mask", words=said)
     if bool((got[off] == 0).all()) and bool((close & (got != 0)).any()):
         block = _block(off)
