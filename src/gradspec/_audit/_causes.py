@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gradspec._audit._first_calls import with_first_calls
 from gradspec._audit._follows import with_roots
 from gradspec._audit._hidden import with_hidden
 from gradspec._audit._how_wrong import with_how_wrong
@@ -30,6 +31,7 @@ def explained(
     seed: int,
 ) -> Report:
     """Return the report of an audit with the causes that plain calls show."""
+    report = with_first_calls(report, subject, cases, measured, profile, seed)
     report = with_float32(report, subject, cases, measured, laws, profile, seed)
     report = with_named_rows(report, subject, cases, measured, laws, profile, seed)
     if not subject.has_reference and are_asked():  # a reference says what backward should be: nothing is left to guess

@@ -1,0 +1,76 @@
+"""Whether a call gives after others what it gives in a process of its own, in which nothing was called before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from torch import Tensor
+
+from gradspec._audit._apart import apart
+from gradspec._audit._measured import Measured
+from gradspec._audit._subject import Subject
+from gradspec._audit._trials import flat_trial
+from gradspec.law import HOLDS, Finding, Status, Trial, Verdict
+from gradspec.laws.tensor._earlier_calls import EARLIER, KEPT
+from gradspec.laws.tensor.support._call import Inputs, like, outputs, vjp
+from gradspec.laws.tensor.support._compare import compare
+from gradspec.profile import Profile
+from gradspec.report import Report
+from gradspec.spec import Case
+
+LAW = "earlier_calls"
+#: The results of a call by what they are.
+_Answer = dict[str, Tensor | None]
+
+
+def with_first_calls(
+    report: Report, subject: Subject, cases: Sequence[Case], measured: Measured, profile: Profile, seed: int
+) -> Report:
+    """Return a report in which a call is wrong that a call before it decides about.
+
+    With a reference the law sees it; without one the function is all there is to compare with, as it is at first.
+    """
+    held = {v.case: v for v in report.verdicts if v.law == LAW and v.status is Status.HOLDS}
+    asked = cases[:EARLIER]
+    if subject.has_reference or len(asked) < 2 or not held or not measured.is_repeatable:
+        return report
+    trials = [flat_trial(subject, case, measured, profile, seed) for case in asked]
+    found = dict[str, Finding]()
+
+    def answers(*calls: Trial) -> list[_Answer]:
+        """Return what calls give, one after the other in a process of their own; nothing if that ends."""
+        given = apart(lambda: [_answer(one) for one in calls], profile, seed)
+        return [] if isinstance(given, Finding) else given
+
+    in_order, last = answers(*trials), answers(*trials[1:], trials[0])[-1:]
+    for trial, after in zip(trials, [*last, *in_order[1:]], strict=False) if in_order and last else ():
+        alone = answers(trial)
+        finding = _difference(trial, after, alone)
+        # What differs from one process to the next is kept by none.
+        if finding is HOLDS or trial.case.name not in held or _difference(trial, alone[0], answers(trial)) is not HOLDS:
+            continue
+        before = ", ".join(one.case.name for one in trials if one is not trial)
+        details = {**finding.details, "called before": before}
+        found[trial.case.name] = replace(finding.because(KEPT), details=details)
+
+    def said(verdict: Verdict) -> Verdict:
+        is_found = verdict.law == LAW and verdict.case in found
+        return replace(verdict, finding=found[verdict.case]) if is_found else verdict
+
+    return replace(report, verdicts=tuple(map(said, report.verdicts)))
+
+
+def _answer(trial: Trial) -> _Answer:
+    inputs = Inputs.of(trial)
+    y = outputs(trial.spec.function(*inputs.args()))
+    values: _Answer = {"value" if len(y) == 1 else f"output {k}": t.detach() for k, t in enumerate(y)}
+    given = vjp(trial.spec.function, inputs, like(y, trial.seed)) if inputs.wrt else {}
+    return values | {f"gradient of `{name}`": t if t is None else t.detach() for name, t in given.items()}
+
+
+def _difference(trial: Trial, after: _Answer, alone: Sequence[_Answer]) -> Finding:
+    """Compare what a call gives after others with what it gives alone; `holds` where one of them is not known."""
+    first = next(iter(alone), {})
+    compared = (compare(trial, f"{what} after other calls", after.get(what), right) for what, right in first.items())
+    return next((one for one in compared if one is not HOLDS), HOLDS)

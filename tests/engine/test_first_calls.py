@@ -1,0 +1,59 @@
+"""A cache whose key leaves out an option, found in an audit without a reference: a process of its own has none."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch.autograd import Function
+
+from gradspec import audit
+from gradspec.findings import judge
+
+KNOWN: dict[tuple[int, bool], torch.Tensor] = {}
+ALIKE: dict[int, torch.Tensor] = {}
+
+
+def basis(size: int, is_scaled: bool) -> torch.Tensor:
+    k = torch.arange(size, dtype=torch.float64)
+    made = torch.cos(torch.pi / size * (k[:, None] + 0.5) * k)
+    return made / size if is_scaled else made
+
+
+class Keyed(Function):
+    @staticmethod
+    def forward(ctx, x, is_scaled):
+        made = KNOWN.setdefault((x.shape[-1], is_scaled), basis(x.shape[-1], is_scaled))
+        ctx.save_for_backward(made)
+        return x @ made
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return y_bar @ ctx.saved_tensors[0].T, None
+
+
+class KeyedBySize(Keyed):
+    @staticmethod
+    def forward(ctx, x, is_scaled):
+        made = ALIKE.setdefault(x.shape[-1], basis(x.shape[-1], is_scaled))
+        ctx.save_for_backward(made)
+        return x @ made
+
+
+CALLS = [f"(randn(3, 4, requires_grad=True), {flag})" for flag in (True, False)]
+
+
+def test_the_call_that_another_one_decides_about_is_wrong_and_repeated_with_that():
+    found = [one.found for one in judge(audit(KeyedBySize, CALLS, jobs=1).report).findings if one.fails]
+
+    assert [one.verdict.law for one in found] == ["earlier_calls"]
+    assert "its key leaves out an argument" in found[0].verdict.finding.likely
+    assert found[0].verdict.finding.details["called before"] in CALLS
+
+
+@pytest.mark.parametrize(
+    ("function", "calls"), [(Keyed, CALLS), (KeyedBySize, CALLS[:1])], ids=["whole key", "one call"]
+)
+def test_nothing_is_said_where_no_call_decides_about_another(function, calls):
+    report = audit(function, calls, laws=["earlier_calls"], jobs=1).report
+
+    assert not [one for one in judge(report).findings if one.fails]
