@@ -9,7 +9,7 @@ import torch
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from gradspec import Case, FunctionSpec, Status, Supports, verify
+from gradspec import Case, FunctionSpec, Status, Supports, audit, verify
 from gradspec.findings import Bar, findings, judge
 from gradspec.law import Finding, Rank, Verdict, broken
 from gradspec.laws import LAWS, is_stand_in
@@ -370,3 +370,24 @@ def test_what_training_shows_comes_before_what_torch_makes_of_it():
 
     assert list(laws).index("compile") < list(laws).index("global_state")
     assert [found.verdict.law for found in findings(report)] == ["global_state", "compile"]
+
+
+class IgnoresItsCotangent(Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return (x * w).sum()
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        x, w = ctx.saved_tensors
+        return y_bar * w, x.clone()
+
+
+@pytest.mark.parametrize("how", [{}, {"reference": lambda x, w: (x * w).sum()}], ids=["alone", "reference"])
+def test_a_gradient_that_is_the_same_for_every_cotangent_is_one_finding(how):
+    call = tuple(torch.randn(3, requires_grad=True) for _ in range(2))
+    laws = ["surrogate", "vjp", "cotangent_linearity", "undefined_cotangent"]
+    (found,) = findings(audit(IgnoresItsCotangent, [call], laws=laws, jobs=1, **how).report)
+
+    assert set(found.follows) >= {"cotangent_linearity", "undefined_cotangent"}

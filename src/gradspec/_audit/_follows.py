@@ -28,6 +28,8 @@ _OF_BACKWARD = (
     "aliasing",
     "scalar",
 )
+#: Of which cotangents the gradients of an argument are, in the words of the laws.
+_WHICH = ("", "the combined cotangent of ")
 
 
 def with_roots(report: Report, measured: Measured) -> Report:
@@ -57,6 +59,14 @@ def following(finding: Finding, root: str) -> Finding:
     return broken(f"follows from {root}", follows=root, details=details)
 
 
+def _ignored(verdict: Verdict | None) -> list[str]:
+    """Return the arguments whose gradient was shown to be the same for every cotangent."""
+    reason = verdict.finding.reason if verdict is not None else None
+    if verdict is None or reason is None or reason.kind not in ("ignored cotangent", "cotangent of ones"):
+        return []
+    return list(reason.evidence.get("arguments", [verdict.finding.argument.partition("`")[2].partition("`")[0]]))
+
+
 def _root(verdict: Verdict, failed: Mapping[tuple[str, str], Verdict], measured: Measured) -> str:
     is_lost = verdict.law == "needs_input_grad" and verdict.finding.got == "None"  # which no noise does
     # Where forward draws too, the engine asks again with the draws of forward.
@@ -71,6 +81,12 @@ def _root(verdict: Verdict, failed: Mapping[tuple[str, str], Verdict], measured:
         is_root = why.kind != "clipped" or "statement" in why.evidence
         if verdict.law == ("cotangent_linearity" if is_root else "surrogate"):
             return "surrogate" if is_root else "cotangent_linearity"
+    # A gradient that is the same for every cotangent is no linear one, and it is there without any.
+    if verdict.law in ("cotangent_linearity", "undefined_cotangent"):
+        for law in ("surrogate", "vjp"):
+            ignored = _ignored(failed.get((law, case)))
+            if any(finding.argument.startswith(f"gradient of {which}`{name}`") for name in ignored for which in _WHICH):
+                return law
     # Backward is linear in the cotangent: where it is wrong, and autograd's answer for the cotangent is another one, an
     # assignment has dropped terms. A derivative that is lost has a cause of its own, and so has one in an argument.
     why = finding.reason

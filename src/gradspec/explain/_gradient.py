@@ -19,7 +19,14 @@ from gradspec.explain._factor import factor, zero
 from gradspec.explain._linearity import NOT_LINEAR, of_the_cotangent
 from gradspec.explain._lost import why_none
 from gradspec.explain._moved import along_another_dimension, moved, not_transposed, permuted
-from gradspec.explain._options import grown, moves_as_much, with_an_even_number, with_another_option, with_other_options
+from gradspec.explain._options import (
+    grown,
+    moves_as_much,
+    with_an_even_number,
+    with_an_open_mask,
+    with_another_option,
+    with_other_options,
+)
 from gradspec.explain._other_calls import (
     along_which_it_is_the_same,
     beside_a_kink,
@@ -108,6 +115,7 @@ TESTS: tuple[Test, ...] = (
     of_one_output,
     with_another_option,
     along_which_it_is_the_same,
+    with_an_open_mask,
     of_a_mask,
     of_each_row,
     in_some_places,

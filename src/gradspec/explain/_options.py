@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from inspect import signature
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
 import torch
@@ -20,14 +20,18 @@ from gradspec.laws.tensor.support._reference import reference
 def with_another_option(wrong: Wrong) -> Reason | None:
     """Whether a number or a flag is the cause: right where it changes nothing, or where the flag is the other one.
 
-    Or an argument that may be left out, as a mask or an index of a padding: right with its default. Or a mask: right
-    where it lets everything pass.
+    Or an argument that may be left out, as a mask or an index of a padding: right with its default.
     """
-    inputs = wrong.inputs
-    for reason, other in (*_with_defaults(wrong), *with_other_options(inputs), *_masks(inputs), *_both(inputs)):
-        if wrong.holds(other, drawn=True) and moves_as_much(wrong, other):
-            return reason
-    return None
+    return _right_with(wrong, chain(_with_defaults(wrong), with_other_options(wrong.inputs)))
+
+
+def with_an_open_mask(wrong: Wrong) -> Reason | None:
+    """Whether a mask is the cause, by itself or with an option: right where it lets everything pass."""
+    return _right_with(wrong, chain(_masks(wrong.inputs), _both(wrong.inputs)))
+
+
+def _right_with(wrong: Wrong, others: Iterable[tuple[Reason, Inputs]]) -> Reason | None:
+    return next((why for why, one in others if wrong.holds(one, drawn=True) and moves_as_much(wrong, one)), None)
 
 
 def _with_defaults(wrong: Wrong) -> Iterator[tuple[Reason, Inputs]]:
