@@ -155,9 +155,10 @@ def with_a_symmetric_argument(wrong: Wrong) -> Reason | None:
         value = wrong.inputs.values[name].detach()
         if value.ndim < 2 or value.shape[-1] != value.shape[-2] or value.shape[-1] == 1:
             continue
-        symmetric = Inputs({**wrong.inputs.values, name: (value + value.mT) / 2}, wrong.inputs.wrt)
+        symmetric = Inputs({**wrong.inputs.values, name: (value + value.mH) / 2}, wrong.inputs.wrt)
         if wrong.is_right(symmetric):
-            said = f"right where `{name}` is symmetric: backward takes it where its transpose is meant, or the reverse"
+            how, other = ("Hermitian", "adjoint") if value.is_complex() else ("symmetric", "transpose")
+            said = f"right where `{name}` is {how}: backward takes it where its {other} is meant, or the reverse"
             return Reason(kind="transposed argument", words=said, evidence={"argument": name})
     return None
 

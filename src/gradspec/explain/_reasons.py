@@ -22,7 +22,7 @@ from gradspec.laws.tensor._surrogate import SURROGATE, of_function
 from gradspec.laws.tensor.support._call import Inputs, outputs, resembling
 from gradspec.laws.tensor.support._compare import compare
 from gradspec.laws.tensor.support._diagnosis import quietly
-from gradspec.laws.tensor.support._differences import in_double, is_half
+from gradspec.laws.tensor.support._differences import in_double, is_half, is_low
 from gradspec.laws.tensor.support._reference import is_audited
 
 #: What a comparison says of its numbers without another call.
@@ -108,9 +108,9 @@ def _of_the_surrogate(trial: Trial) -> Reason | None:
 
 
 def _in_lower_precision(law: Law, trial: Trial) -> Reason | None:
-    """Return why a gradient in a half type is wrong: as in float64, or by what its own dtype loses on the way."""
+    """Return why a gradient in a low precision is wrong: as in float64, or by what a half type loses on the way."""
     inputs = Inputs.of(trial)
-    if not is_half(inputs):
+    if not is_low(inputs):
         return None
     wide = in_double(inputs)
     of_wide = replace(trial, case=replace(trial.case, args=wide.args(), kwargs={}))
@@ -121,7 +121,8 @@ def _in_lower_precision(law: Law, trial: Trial) -> Reason | None:
     reason = with_reason(law, lambda: replace(of_wide), found).reason if wrong else None
     if wrong and (reason is None or reason.kind not in _OF_FLOAT32):
         return reason
-    return of_function(trial, inputs).reason  # what float32 rounds in float64 no half type sees
+    # What float32 rounds in float64 no half type sees.
+    return of_function(trial, inputs).reason if is_half(inputs) else None
 
 
 def _why_value(trial: Trial) -> Reason | None:
