@@ -11,7 +11,7 @@ from torch import Tensor
 
 from gradspec._finding import ALSO, SINGLE
 from gradspec.law import HOLDS, AnyTrial, Finding, Rank, Reason, broken
-from gradspec.laws.tensor.support._bound import Limits, declared
+from gradspec.laws.tensor.support._bound import HEADROOM, Limits, declared
 from gradspec.laws.tensor.support._call import WIDE, differentiable
 from gradspec.laws.tensor.support._differences import double
 from gradspec.laws.tensor.support._guess import SHORT, guess, of_float32
@@ -244,7 +244,7 @@ def _elementwise(
     if bool(expected.isfinite().all()) and bool((error <= allowed(trial, expected)).all()):
         return HOLDS
     rounding = torch.finfo(got.dtype).eps
-    same = (got == expected) | (got.isnan() & expected.isnan())
+    same = (got == expected) | (got.isnan() & expected.isnan()) | _overflow(got, expected)
     finite = torch.where(expected.isfinite(), expected, torch.zeros_like(expected)).abs()
     # `not (error <= bound)` rather than `error > bound`: a NaN is wrong.
     wrong = ~same & ~(error <= allowed(trial, finite))
@@ -258,6 +258,14 @@ def _elementwise(
     if rounding < torch.finfo(torch.float32).eps and float(error.max()) <= UNSEEN * float(finite.max()):
         return _last_digits(finding, float(error.max() / finite.max()))
     return finding
+
+
+def _overflow(got: Tensor, expected: Tensor) -> Tensor:
+    """Return where one is infinite, and the other one near the largest number: there the order decides which is."""
+    if got.is_complex():
+        return torch.zeros_like(got, dtype=torch.bool)
+    near, lesser = torch.finfo(got.dtype).max / HEADROOM, torch.minimum(got.abs(), expected.abs())
+    return (got.isinf() | expected.isinf()) & (lesser >= near) & (got.sign() == expected.sign())
 
 
 def by_float32(finding: Finding) -> Finding:
