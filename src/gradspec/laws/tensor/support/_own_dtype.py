@@ -30,6 +30,8 @@ ROUNDINGS, CLOSER = 2.0, 2.0
 #: What is said of sums that are carried in a half type, and of what is saved in it: in a sentence, and in short.
 _SUMMED = ("it is added up in {name} in {line}", "a sum that is carried in {name}")
 _SAVED = ("{line} saves in {name} what forward has in float32", "what forward has in float32 is saved in {name}")
+#: How far off a value may be that is kept in the dtype of a model on purpose, as the residuals of many layers.
+_LITTLE = 0.05
 #: Below this, of the size of the cotangents, a gradient in float64 is what is left of terms that cancel.
 NOTHING = 1e-12
 
@@ -70,12 +72,13 @@ def judge_own_dtype(inputs: Inputs, compute: ValueAndGradients, seed: int) -> Fi
     lost = _lost_on_the_way(names, low, right, lambda: compute(inputs, narrow)[1], experiments)
     if lost.status is Status.BROKEN:
         return lost
-    # A stream of residuals is a long sum too, and is kept in the dtype of a model on purpose: a value is no mistake.
+    # A stream of residuals is a long sum too, and is kept in the dtype of a model on purpose: up to so much.
     names = [f"output {place}" for place in range(len(y))] if len(y) > 1 else ["the output"]
     computed = [one if differentiable(one) else None for one in y]
     summed: list[_Experiment] = [(CarriedInSingle(), *_SUMMED)]
     lost = _lost_on_the_way(names, computed, y_wide, lambda: compute(inputs, narrow)[0], summed)
-    return replace(lost, rank=Rank.WASTE) if lost.status is Status.BROKEN else lost
+    is_little = lost.reason is not None and lost.reason.evidence["off"] < _LITTLE
+    return replace(lost, rank=Rank.WASTE) if is_little else lost
 
 
 def _lost_on_the_way(
@@ -111,7 +114,7 @@ def _lost_on_the_way(
                 reason=Reason(
                     kind="accumulated",
                     words=f"{words.format(name=name)} ({line})",
-                    evidence={"closer": closer, "line": line},
+                    evidence={"closer": closer, "line": line, "off": share},
                 ),
             )
     return HOLDS
