@@ -26,6 +26,7 @@ from gradspec._audit._marks import check_zero, with_marks
 from gradspec._audit._measured import Measured
 from gradspec._audit._of_form import silent_for_form
 from gradspec._audit._own_dtype import in_dtype
+from gradspec._audit._parameters import with_parameters
 from gradspec._audit._placed import placed, without_ranks, without_spec
 from gradspec._audit._proposal import Proposal
 from gradspec._audit._redrawn import redrawn
@@ -240,6 +241,7 @@ def audit(
     checks = plan([spec], chosen, profile, seed=seed, paths=paths)
     how: Any = {"seed": seed, "paths": paths, "jobs": jobs, "progress": progress, "known": known}
     raw = run_plan(checks, [spec], chosen, profile, **how, given=given)
+    raw = with_parameters(raw, subject, made, found.measured, chosen, profile, seed)
     said = in_words(subject, made)
     if why_lost(profile.device):  # no experiment explains what was found
         return Audit(report=with_remarks(reworded(raw, said), spec.name, found.remarks), proposal="")

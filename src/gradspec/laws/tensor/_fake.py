@@ -26,7 +26,7 @@ from gradspec.laws.tensor.support._memory import telling_strides
 
 def _check(trial: Trial) -> Finding:
     inputs = Inputs.of(trial)
-    real = _run(trial, inputs)
+    real = _run(trial, Inputs(dict(zip(inputs.values, inputs.args(), strict=True)), inputs.wrt))
     # A kernel of Triton reads the memory of a fake tensor, which has none: that would end all work on a CUDA device.
     with FakeTensorMode() as mode, patch.object(FakeTensor, "data_ptr", _no_memory):
         values = {n: mode.from_tensor(v) if isinstance(v, Tensor) else v for n, v in inputs.values.items()}

@@ -29,7 +29,7 @@ from gradspec.laws.tensor.support._dense import dense
 from gradspec.laws.tensor.support._diagnosis import quietly, unreduced
 from gradspec.laws.tensor.support._guess import of_float32
 from gradspec.laws.tensor.support._limits import gradient_limits
-from gradspec.laws.tensor.support._reference import on_spec_side, reference
+from gradspec.laws.tensor.support._reference import is_of_module, on_spec_side, reference
 from gradspec.laws.tensor.support._slope import sloped
 from gradspec.laws.tensor.support._witness import is_blind, note
 
@@ -69,7 +69,8 @@ def _unlooked(trial: Trial, inputs: Inputs) -> Finding:
     Raises:
         SpecFaultError: it is so.
     """
-    if not any(isinstance(inputs.values.get(name), Tensor) for name in trial.spec.wrt):
+    is_named = any(isinstance(inputs.values.get(name), Tensor) for name in trial.spec.wrt)
+    if not is_named and not is_of_module(trial.spec):  # an audit asks for the gradients of its parameters elsewhere
         written = getattr(trial.spec, "writes", ())  # an operator is called on a copy of these, which it returns
         names = tuple(name for name, value in inputs.values.items() if differentiable(value) and name not in written)
         given = quietly(lambda: vjp(trial.spec.function, Inputs(inputs.values, names), seed=trial.seed)) or {}
