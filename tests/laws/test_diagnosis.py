@@ -175,7 +175,7 @@ DISEASES = {
     "what comes of the output at indices 1, 3, 5 of dimension 1 (of 6) is missing": of(
         lambda x: x.repeat_interleave(2, 1), lambda x, y, v: v[:, ::2], (X,)
     ),
-    "what comes of the output at indices 1, 2, 3 of dimension 1 (of 5) is off by the factor 2": of(
+    "what comes of the output at indices 1 to 3 of dimension 1 (of 5) is off by the factor 2": of(
         lambda x: torch.fft.rfft(x),
         lambda x, y, v: torch.fft.irfft(v, n=8) * 8,
         (torch.cat((X, X[:, :2] + W[:, 1:], W), 1),),

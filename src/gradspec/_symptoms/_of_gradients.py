@@ -164,7 +164,6 @@ OF_GRADIENTS = (
         "multiply, or divide, by what is named",
         ("vjp", "surrogate"),
     ),
-    # A term, a dimension, a sample.
     Symptom(
         "term",
         "the gradient is right once one product is added",

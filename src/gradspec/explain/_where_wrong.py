@@ -57,7 +57,14 @@ def _block(off: Tensor) -> tuple[int, list[int], str] | None:
 def at_places(places: Sequence[int], dim: int, size: int) -> str:
     """Return some places of a dimension in words."""
     which = "index" if len(places) == 1 else "indices"
-    return f"at {which} {', '.join(map(str, places))} of dimension {dim} (of {size})"
+    runs: list[list[int]] = []
+    for place in places:
+        if runs and runs[-1][-1] == place - 1:
+            runs[-1].append(place)
+        else:
+            runs.append([place])
+    told = [f"{run[0]} to {run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs]
+    return f"at {which} {', '.join(told)} of dimension {dim} (of {size})"
 
 
 def masked(got: Tensor, expected: Tensor) -> Reason | None:
