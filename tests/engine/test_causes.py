@@ -391,3 +391,24 @@ def test_a_gradient_that_is_the_same_for_every_cotangent_is_one_finding(how):
     (found,) = findings(audit(IgnoresItsCotangent, [call], laws=laws, jobs=1, **how).report)
 
     assert set(found.follows) >= {"cotangent_linearity", "undefined_cotangent"}
+
+
+def test_a_case_that_raises_is_another_finding_than_one_with_other_numbers():
+    class Doubled(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.size = len(x)
+            return 2 * x
+
+        @staticmethod
+        def backward(ctx, y_bar):
+            if ctx.size == 1:
+                raise IndexError("no second row")
+            return 3 * y_bar
+
+    cases = [torch.randn(3, requires_grad=True), torch.randn(1, requires_grad=True)]
+    spec = FunctionSpec(Doubled.apply, lambda x: 2 * x, name="doubled", cases=cases)
+    report = verify([spec], [BY_NAME["vjp"]])
+
+    assert [len(found.cases) for found in findings(report)] == [1, 1]
+    assert "no second row" in str(report)

@@ -183,4 +183,5 @@ def _cause(verdict: Verdict) -> str:
         return f"error {finding.message}"
     if verdict.status is Status.VACUOUS:
         return "vacuous"
-    return f"law {verdict.law}"
+    # A call that raises is mended by another edit than one that gives other numbers.
+    return f"law {verdict.law}{', raises' if 'raised' in finding.details else ''}"
