@@ -149,7 +149,7 @@ _OF_ALL_SIZES = (of_an_edge, repaired, without_a_call, not_transposed, at_the_ou
 _LARGER = (2, 20)
 #: How far off a gradient is, in parts of the largest element, of which a mended one may be off by a little.
 _CLEARLY = 1e-3
-_LEFT = "what is left is less than 1e-6 of the largest element, as of a solver"
+_LEFT = "what is left is less than 1e-6 of the largest element, as float32 or a solver leaves it"
 #: How much smaller the cotangents are that no clip clips.
 _SMALL = 1e-2
 #: How many readings of a method are tried elsewhere, until one holds.
