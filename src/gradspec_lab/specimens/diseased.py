@@ -386,7 +386,7 @@ enter("combined_forward", SCALE.for_(CombinedForward.apply, name="x"), func_grad
 enter(
     "tuple_argument",
     SCALE.for_(lambda x, factor: TupleArgument.apply((x, factor)), name="x"),
-    vjp=r"no gradient flows",
+    vjp=r"no gradient flows at all",
 )
 enter(
     "jvp_not_allowed_in_graph",

@@ -41,7 +41,7 @@ sick(
         CompositeExplicitAutograd=_opaque,
         Autograd=torch.library.fallthrough_kernel,
     ),
-    vjp=r"no gradient flows",
+    vjp=r"no gradient flows at all",
 )
 
 
