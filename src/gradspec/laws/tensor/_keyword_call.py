@@ -39,10 +39,8 @@ def _check(trial: Trial) -> Finding:
     got = _called(function, inputs, "it", [] if trial.spec.arguments else _names_of(awake(trial).spec.function))
     if isinstance(got, Finding):
         return got
-    for place, (mine, theirs) in enumerate(zip(got, expected, strict=True)):
-        finding = compare(trial, "value of the keyword call", mine, theirs)
-        # A value that is as wrong without keywords is for `primal` to judge.
-        if finding is not HOLDS and compare(trial, "", mine, outputs(function(*inputs.args()))[place]) is not HOLDS:
+    for mine, theirs in zip(got, expected, strict=True):
+        if (finding := compare(trial, "value of the keyword call", mine, theirs)) is not HOLDS:
             return finding
     noise = given_noise(trial)
     if noise is None or not has_batch(without_noise(trial)):

@@ -81,7 +81,7 @@ def main() -> None:
     if dashes != "--" or not command:
         raise SystemExit(__doc__)
     with tempfile.TemporaryDirectory(prefix="gradspec-watch-") as scratch:
-        code = _watch._run(tuple(command), Path(scratch), (), 0)
+        code = _watch._run(tuple(command), Path(scratch), (), (), 0)
         program = _watch._seen(Path(scratch), (), ())
     found = {
         "code": code,
