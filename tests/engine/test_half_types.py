@@ -7,8 +7,8 @@ import torch
 from torch.autograd import Function
 
 from gradspec import FunctionSpec, audit, verify
-from gradspec.findings import findings
-from gradspec.law import Status
+from gradspec.findings import findings, rank_of
+from gradspec.law import Rank, Status
 
 
 class Embedding(Function):
@@ -264,3 +264,29 @@ def test_the_rounding_of_a_half_type_is_no_other_layout_in_the_second_order():
     call = "(randn(600, 6, dtype=float16), randn(6, dtype=float16))"
     (verdict,) = audit(Normed, [call], laws=["cotangent_layout"]).report.verdicts
     assert verdict.status is Status.HOLDS
+
+
+class SumsInItsDtype(Function):
+    """A softmax whose denominator is added up one number at a time, in the dtype of the call."""
+
+    @staticmethod
+    def forward(ctx, x):
+        total = torch.zeros_like(x[:, :1])
+        for column in x.exp().split(1, -1):
+            total = total + column
+        p = (x.float().exp() / total).to(x.dtype)
+        ctx.save_for_backward(p)
+        return p
+
+    @staticmethod
+    def backward(ctx, p_bar):
+        p, p_bar = ctx.saved_tensors[0].float(), p_bar.float()
+        return (p * (p_bar - (p_bar * p).sum(-1, keepdim=True))).to(ctx.saved_tensors[0].dtype)
+
+
+def test_a_value_that_is_off_by_a_twentieth_and_more_in_a_half_type_is_wrong():
+    call = "(randn(2, 700, dtype=bfloat16, requires_grad=True),)"
+    (verdict,) = audit(SumsInItsDtype, [call], laws=["surrogate"], jobs=1).report.verdicts
+
+    assert "added up in bfloat16" in verdict.finding.message
+    assert rank_of(verdict) is Rank.WRONG

@@ -9,7 +9,9 @@ import torch
 from torch.autograd import Function
 
 from gradspec import audit
+from gradspec.explain._options import with_other_options
 from gradspec.findings import findings
+from gradspec.laws.tensor.support._call import Inputs
 
 
 class Distances(Function):
@@ -116,3 +118,10 @@ def test_the_cause_says_with_what_it_is_right(function, reference, call, words, 
     (found, *_) = findings(audit(function, [call], laws=["vjp", "surrogate"], jobs=1, **how).report)
 
     assert found.verdict.finding.likely.endswith(words)
+
+
+@pytest.mark.parametrize("value", [-1, 0, 1, 2, 3, 0.0, 0.5, 1.0, 2.0, True])
+def test_another_option_has_another_value(value):
+    others = [one.values["option"] for _, one in with_other_options(Inputs({"option": value}, ()))]
+
+    assert value not in others

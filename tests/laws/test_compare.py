@@ -126,3 +126,13 @@ def test_the_size_and_the_distance_of_tensors():
     assert distance(torch.tensor([1.0, torch.nan]), torch.tensor([3.0, torch.nan])) == 2.0
     assert distance(torch.tensor([1.0]), torch.tensor([torch.nan])) == torch.inf
     assert distance(torch.ones(0), torch.ones(0)) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("got", "expected", "holds"),
+    [(56896.0, torch.inf, True), (-torch.inf, -60000.0, True), (100.0, torch.inf, False), (-56896.0, torch.inf, False)],
+)
+def test_beside_the_largest_number_an_infinity_is_none_of_a_mistake(got, expected, holds):
+    values = (torch.tensor([1.0, one], dtype=torch.float16) for one in (got, expected))
+
+    assert (compare(TRIAL, "value", *values).status is Status.HOLDS) == holds

@@ -61,7 +61,7 @@ def _plainer(value: bool | float) -> tuple[bool | float, ...]:
     if isinstance(value, bool):
         return (not value,)
     if isinstance(value, int):
-        return tuple(one for one in ((0,) if value == 1 else (1, 2)) if one < value) or (value,)
+        return tuple(one for one in ((0,) if value == 1 else (1, 2)) if one < value)
     return tuple(one for one in (0.0, 1.0, 2.0) if one != value)
 
 
@@ -102,7 +102,8 @@ def with_an_even_number(wrong: Wrong) -> Reason | None:
         for dim, size in enumerate(values[name].shape)
     ]
     for said, name, number, more in (*options, *sizes):
-        if number > 1 and [wrong.holds(more(k), drawn=True) for k in (1, 2, 3)] == [True, False, True]:
+        is_it = number > 1 and [wrong.holds(more(k), drawn=True) for k in (1, 2, 3)] == [True, False, True]
+        if is_it and moves_as_much(wrong, more(1)):
             right, other = ("even", "odd") if number % 2 else ("odd", "even")
             words = f"right where {said} is {right}, and wrong where it is {other}"
             return Reason(kind="even or odd", words=words, evidence={"argument": name, "right": right})

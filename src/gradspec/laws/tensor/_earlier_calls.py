@@ -94,7 +94,7 @@ def _waiting(trial: Trial, inputs: Inputs) -> Finding:
     others = list(islice(trial.others(), EARLIER))
     what, got = "gradient, other calls before backward,", _waited(trial, inputs, v, others)
     finding = compare_all(trial, what, got, right, limits=gradient_limits(trial, inputs, v, got))
-    if finding is HOLDS or _is_so_alone(trial, inputs, v, got):
+    if finding is HOLDS or _is_so_alone(trial, got, vjp(trial.spec.function, inputs, v)):
         return HOLDS
     # As many calls of the same case: what counts calls is as wrong after them.
     alike = quietly(lambda: _waited(trial, inputs, v, [trial for _ in others])) or {}
@@ -123,15 +123,14 @@ def _in_the_same_memory(trial: Trial, inputs: Inputs) -> Finding:
     limits = gradient_limits(trial, elsewhere, v, got)
     what = "gradient, with other numbers in the same memory,"
     finding = compare_all(trial, what, got, right, limits=limits)
-    if finding is HOLDS or _is_so_alone(trial, elsewhere, v, got):
+    if finding is HOLDS or _is_so_alone(trial, got, afresh := vjp(trial.spec.function, elsewhere, v)):
         return HOLDS
-    afresh = vjp(trial.spec.function, elsewhere, v)
     return finding.because(BY_ADDRESS) if is_one(afresh, right, but=got) else finding
 
 
-def _is_so_alone(trial: Trial, inputs: Inputs, v: tuple[Tensor, ...], got: Mapping[str, Tensor | None]) -> bool:
+def _is_so_alone(trial: Trial, got: Mapping[str, Tensor | None], alone: Mapping[str, Tensor | None]) -> bool:
     """Whether the gradient is the same where nothing comes in between: it is then for other laws to judge."""
-    return compare_all(trial, "gradient", got, vjp(trial.spec.function, inputs, v)) is HOLDS
+    return compare_all(trial, "gradient", got, alone) is HOLDS
 
 
 def _written(leaves: Mapping[str, Tensor], others: Sequence[Tensor]) -> bool:

@@ -114,13 +114,15 @@ def _watch(trial: Trial, way: Pass) -> Finding:
             return _written("forward", Change(f"`{name}`", said, {}), reason, OBJECT)
     state = {f"`{name}`" for name in moving_state(trial.spec)}
     declared = {f"`{name}`" for name in trial.spec.effects.writes}
-    if first_change({n: snapshot for n, snapshot in before.items() if n not in state}, tensors):
+    changed = first_change({n: snapshot for n, snapshot in before.items() if n not in state}, tensors)
+    if changed:
         for name, left in left_by_primal(trial, inputs).items():
             finding = compare(trial, "", tensors[f"`{name}`"].detach(), left, said=OTHER.format(name))
             if finding is not HOLDS:
                 return replace(finding, argument=f"`{name}`")
             state.add(f"`{name}`")
-    if changed := first_change({n: snapshot for n, snapshot in before.items() if n not in state}, tensors):
+        changed = first_change({n: snapshot for n, snapshot in before.items() if n not in state}, tensors)
+    if changed:
         name = changed.name
         changed = replace(changed, how=f"{changed.how}, {OF_BACKWARD}") if name in declared else changed
         if name.strip("`") in module_state(trial.spec):
