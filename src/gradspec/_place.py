@@ -21,6 +21,10 @@ _INSTALLED = {Path(sysconfig.get_path(name)) for name in ("purelib", "platlib")}
 }
 
 
+#: The methods of a mode of torch that sees a call on its way.
+_MODES = ("__torch_function__", "__torch_dispatch__")
+
+
 def place_of(error: BaseException) -> str:
     """Return the innermost line of the code under test that an error passed, as "FILE:LINE, in FUNCTION"."""
     place = ""
@@ -37,9 +41,13 @@ def calling_line() -> str:
 
 
 def calling_frame() -> FrameType | None:
-    """Return the innermost frame of the code under test that calls this."""
-    frame = sys._getframe(1).f_back
-    while frame is not None and not is_under_test(frame.f_code.co_filename):
+    """Return the innermost frame of the code under test that calls this; None where what checks it calls torch."""
+    frame, is_behind = sys._getframe(1).f_back, False
+    while frame is not None and not is_under_test(file := frame.f_code.co_filename):
+        is_mode = frame.f_code.co_name in _MODES
+        if is_behind and not is_mode and is_of_gradspec(file):
+            return None
+        is_behind |= is_mode
         frame = frame.f_back
     return frame
 

@@ -62,7 +62,8 @@ def test_a_spec_that_says_nothing_promises_training(cube: Path) -> None:
     assert "Not asked about\n" in said
     assert "`second_order`, wrong silently: second derivative with respect to `x` differs in 3 of 3 elements" in said
     assert said.rstrip().endswith(
-        "Nothing is wrong in what was asked about. Not asked about: higher derivatives (`second_order`)."
+        "Nothing is wrong in what was asked about. Not asked about: higher derivatives (`second_order`); "
+        "`--scope higher` asks."
     )
 
 

@@ -172,8 +172,24 @@ def said(found):
             "backward returns no gradient for `weight`, and the output moves with it",
         ),
         (Scaled(lambda x, w: x * w.data), f"({X},)", {}, "no gradient reaches `weight`"),
-        (lambda x: x.detach() ** 2, f"({X},)", {}, "the graph is cut by detach(): without it a gradient arrives"),
-        (lambda x: x.data**2, f"({X},)", {}, "the graph is cut by .data: without it a gradient arrives"),
+        (
+            lambda x: x.detach() ** 2,
+            f"({X},)",
+            {},
+            "the graph is cut by detach() (test_audit_lost.py:",
+        ),
+        (
+            lambda x: x.data**2,
+            f"({X},)",
+            {},
+            "the graph is cut by .data (test_audit_lost.py:",
+        ),
+        (
+            lambda x, s: x * s.item(),
+            f"({X}, tensor(0.5, requires_grad=True))",
+            {},
+            "cut by item() (test_audit_lost.py:",
+        ),
         (without_graph, f"({X},)", {}, "the graph is cut by no_grad(): without it a gradient arrives"),
         (ReversedLayer(), f"({X},)", {}, "torch never calls `ReversedLayer.backward`"),
         (nn.Sequential(nn.Linear(3, 3), ReversedLayer()), f"({X},)", {}, "torch never calls `ReversedLayer.backward`"),
@@ -204,7 +220,11 @@ def test_it_is_the_first_of_all_findings():
         (Zeros, f"({X}, {W})", "Is `w` trained? Backward returns zeros everywhere for `w`, and the output moves with"),
         (Turned, f"({ANGLES})", "Are `cos` and `sin` trained?"),
         (Spike, f"({X},)", "Is `x` trained? Backward returns zeros everywhere for `x`, and the output moves with it."),
-        (lambda x, t: (x - t.detach()).square(), f"({X}, {X})", "The graph is cut by detach(): without it"),
+        (
+            lambda x, t: (x - t.detach()).square(),
+            f"({X}, {X})",
+            "The graph is cut by detach() (test_audit_lost.py:",
+        ),
     ],
 )
 def test_what_is_not_marked_is_asked_about_once(function, case, words):

@@ -68,7 +68,10 @@ def test_a_wrong_gradient_is_one_finding_and_the_first():
     first, *rest = findings(report)
 
     assert (first.verdict.law, first.rank) == ("vjp", Rank.WRONG)
-    assert first.verdict.finding.likely == "every element is off by the factor 0.667"
+    assert first.verdict.finding.likely == (
+        "every element is off by the factor 0.667; right with "
+        "`return 3 * x ** 2 * y_bar` in place of `return 2 * x ** 2 * y_bar` (test_causes.py:34, in backward)"
+    )
     assert {"precision", "second_order", "checkpoint", "retained_graph"} <= set(first.follows)
     assert all(f.rank is Rank.REFUSED for f in rest), "nothing else is wrong silently"
     assert len(finding_text(first).splitlines()) < 20

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
+from torch import Tensor
+from torch.utils._pytree import tree_leaves
 
 from gradspec._audit._apart import apart
+from gradspec._audit._case_syntax import read_case
 from gradspec._audit._measured import Measured
 from gradspec._audit._own_dtype import in_dtype
 from gradspec._audit._single import as_single
 from gradspec._audit._subject import Subject
+from gradspec._audit._sweep import resized
 from gradspec._audit._trials import flat_trial
 from gradspec._finding import ASIDE, MEANT
-from gradspec.explain import by_differences, why_not_derivative
-from gradspec.law import Finding, Law, Rank, Reason, Status, Verdict
+from gradspec.explain import ELEMENTS, by_differences, why_not_derivative
+from gradspec.law import Finding, Law, Rank, Reason, Status, Trial, Verdict
 from gradspec.laws import quietly
+from gradspec.laws.tensor.support._call import differentiable
+from gradspec.laws.tensor.support._witness import subject as subject_of
 from gradspec.profile import Profile
 from gradspec.report import Report
 from gradspec.spec import Case
@@ -27,6 +33,10 @@ from gradspec.spec import Case
 _SHORT = torch.finfo(torch.float32).eps
 #: And where their numbers show that float32 rounds them, as sums that are carried in it.
 _SUMMED = 32 * _SHORT
+#: How long the sizes of a smaller call are at most, and how often one of them is made so.
+_SIDE, _TRIES = 5, 6
+#: What a smaller call shows of itself alone: which arguments are wrong, and that all of a gradient is zero.
+_OF_ITS_OWN = ("of arguments", "zero")
 #: What nobody means.
 _CERTAIN = ("repeated index",)
 
@@ -108,12 +118,53 @@ def _off(finding: Finding) -> float:
 
 
 def _said(law: Law, subject: Subject, case: Case, measured: Measured, profile: Profile, seed: int) -> _Shown:
-    trial = flat_trial(subject, case, measured, profile, seed)
+    def trial_of(one: Case) -> Trial:
+        return flat_trial(subject, one, measured, profile, seed)
+
+    trial = trial_of(case)
     numbers: Finding | None = quietly(lambda: by_differences(trial))
+    if numbers is not None:
+        return _Shown(why_not_derivative(law, trial, numbers), numbers)
     # Differences show a cause in float64 only: a call with arguments of less is made with more, where that is taken.
-    if numbers is None and (wide := in_dtype((case,), torch.float64)):
-        other = flat_trial(subject, wide[0], measured, profile, seed)
-        found: Finding | None = quietly(lambda: by_differences(other))
-        if found is not None and found.reason is not None:
-            trial, numbers = other, found
-    return _Shown(why_not_derivative(law, trial, numbers), numbers)
+    if (other := _in_double(trial_of, case)) is not None and other[1].reason is not None:
+        return _Shown(why_not_derivative(law, *other), other[1])
+    # And of few numbers only.
+    small: Case | None = quietly(lambda: _made_small(law, trial_of, case, seed, profile.device))
+    if small is not None and (other := _in_double(trial_of, small)) is not None and other[1].reason is not None:
+        why = why_not_derivative(law, *other)
+        if why is not None and why.kind not in _OF_ITS_OWN:
+            of = f"of the {subject_of(other[1].argument)}: " if why is other[1].reason else ""
+            return _Shown(replace(why, words=f"{of}{why.words} (shown by {small.name})"), None)
+    return _Shown(why_not_derivative(law, trial), None)
+
+
+def _in_double(trial_of: Callable[[Case], Trial], case: Case) -> tuple[Trial, Finding] | None:
+    """Return a call in float64 and how its gradients differ from differences; None where it is refused, or right."""
+    wide = in_dtype((case,), torch.float64) or (case,)
+    trial = trial_of(wide[0])
+    found: Finding | None = quietly(lambda: by_differences(trial))
+    return None if found is None else (trial, found)
+
+
+def _made_small(law: Law, trial_of: Callable[[Case], Trial], case: Case, seed: int, device: str) -> Case | None:
+    """Return a call with fewer numbers that breaks a law, too; None where there is none."""
+    text, found = case.name, None
+    for _ in range(_TRIES):
+        if (count := _numbers(found or case)) <= ELEMENTS:
+            return found
+        for other in resized(text, _SIDE):
+            one: Case | None = quietly(lambda other=other: read_case(other, seed=seed, device=device))  # type: ignore[misc]
+            if one is None or not _numbers(one) < count:
+                continue
+            if quietly(lambda one=one: law.check(trial_of(one)).status is Status.BROKEN):  # type: ignore[misc]
+                text, found = other, one
+                break
+        else:
+            return None
+    return None
+
+
+def _numbers(case: Case) -> int:
+    """Return how many numbers the arguments of a call have that may be differentiated."""
+    leaves = tree_leaves((case.args, dict(case.kwargs)))
+    return sum(t.numel() for t in leaves if isinstance(t, Tensor) and differentiable(t))

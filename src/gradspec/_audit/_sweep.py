@@ -48,6 +48,13 @@ def smaller(text: str) -> Iterator[str]:
         yield from (_resized(text, size, other) for other in range(1, min(size, 5)))
 
 
+def resized(text: str, most: int) -> Iterator[str]:
+    """Yield a call with one of its sizes smaller, the largest size first, so that it has another size than the rest."""
+    found = _sizes_in(call_of(text))
+    for size in sorted(found, reverse=True):
+        yield from (_resized(text, size, other) for other in range(min(most, size - 1), 1, -1) if other not in found)
+
+
 def _forms(text: str) -> Iterator[str]:
     """Yield a call in which sizes that were equal are so no more, and one with a dimension more."""
     places = list(_shapes(call_of(text)))

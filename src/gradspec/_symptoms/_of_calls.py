@@ -119,6 +119,20 @@ OF_CALLS = (
         ("surrogate",),
     ),
     Symptom(
+        "ties",
+        "the gradients of equal elements do not add up to the derivative of the result that moves with all of them",
+        "each of the elements that tie for a maximum gets all of the gradient, or none does",
+        "give it to one of them, or to each its share",
+        ("surrogate",),
+    ),
+    Symptom(
+        "rounded at",
+        "farther off in bfloat16 or float16 than the reference in that dtype, or than float32 would be",
+        "a line computes in that dtype what has to be in float32: angles, a variance, the logarithm of a sum",
+        "compute it in float32, and convert the result",
+        ("primal", "vjp", "surrogate"),
+    ),
+    Symptom(
         "overflow",
         "infinite in float16 where the right value is not",
         "a number beyond 65504 on the way, or a division by one that is rounded to 0",

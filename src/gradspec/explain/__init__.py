@@ -1,6 +1,6 @@
 """Explain a violation by experiments on the function itself; report only what an experiment showed."""
 
-from gradspec.explain._by_differences import by_differences
+from gradspec.explain._by_differences import ELEMENTS, by_differences
 from gradspec.explain._cut import cut_by, gradient_of, is_stopped
 from gradspec.explain._follows import Explained, beside_others
 from gradspec.explain._instead import instead_of
@@ -10,6 +10,7 @@ from gradspec.explain._not_derivative import holds_twice, why_not_derivative
 from gradspec.explain._reasons import are_asked, with_reason, without_reasons
 
 __all__ = [
+    "ELEMENTS",
     "Explained",
     "are_asked",
     "beside_noise",

@@ -23,7 +23,7 @@ from gradspec.laws.tensor.support._compare import largest
 from gradspec.spec import Accuracy
 
 #: How many numbers are moved, one at a time, at most.
-_ELEMENTS = 512
+ELEMENTS = 512
 #: How far, and where something is computed in float32, which leaves no digit of that step. Two halvings leave an error
 #: of its sixth power.
 _STEP, _LARGER = 1e-3, 3e-2
@@ -40,7 +40,7 @@ def by_differences(trial: Trial) -> Finding | None:
     """
     inputs = Inputs.of(trial)
     x = inputs.tensors()
-    if any(t.dtype not in WIDE for t in x) or not 0 < sum(_real(t).numel() for t in x) <= _ELEMENTS:
+    if any(t.dtype not in WIDE for t in x) or not 0 < sum(_real(t).numel() for t in x) <= ELEMENTS:
         return None
 
     asked = _asked(trial, inputs, _STEP)

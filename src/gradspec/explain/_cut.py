@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
+from gradspec._place import calling_line
 from gradspec.law import Reason, Trial
 from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
 from gradspec.laws.tensor.support._graph import nodes_behind
@@ -23,6 +24,8 @@ _CUTS: dict[str, tuple[Any, ...]] = {
 }
 #: All of it.
 EVERY = (*DETACH, *DATA, *NO_GRAD)
+#: A number of Python that is made of a tensor: where the tensor stands for it, the graph goes on.
+_ITEM = ("item()", (torch.Tensor.item,))
 
 
 class Without(TorchFunctionMode):
@@ -31,10 +34,13 @@ class Without(TorchFunctionMode):
     def __init__(self, left_out: tuple[Any, ...]) -> None:
         super().__init__()
         self._left_out = left_out
+        #: The first line of the code under test that would have cut it.
+        self.line = ""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func not in self._left_out:
             return func(*args, **(kwargs or {}))
+        self.line = self.line or calling_line()
         return args[0] if isinstance(args[0], torch.Tensor) else None
 
 
@@ -70,13 +76,14 @@ class _Once:
 
 def cut_by(trial: Trial, inputs: Inputs, name: str) -> Reason | None:
     """Return what keeps the gradient from an argument, "detach()" or several of these; None if nothing shows it."""
-    for what, funcs in (*_CUTS.items(), (" and ".join(_CUTS), EVERY)):
+    for what, funcs in (*_CUTS.items(), _ITEM, (" and ".join(_CUTS), EVERY)):
         try:
-            with Without(funcs):
+            with (without := Without(funcs)):
                 found = gradient_of(trial, inputs, name)
         except Exception:  # what is left of the function may not run
             continue
         if found is not None:
-            said = f"the graph is cut by {what}: without it a gradient arrives"
+            at = f" ({without.line})" if without.line else ""
+            said = f"the graph is cut by {what}{at}: without it a gradient arrives"
             return Reason(kind="cut", words=said, evidence={"by": what})
     return None

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from gradspec._place import is_of_gradspec, is_under_test
+from gradspec._place import calling_frame
 from gradspec.explain._cut import DATA, DETACH, NO_GRAD
 from gradspec.explain._wrong import Wrong
 from gradspec.law import Reason
@@ -41,7 +39,7 @@ class _LeftOut(TorchFunctionMode):
         self._on = set[Line]()
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if (what := _CUTS.get(func)) is not None and (frame := _of_the_function()) is not None:
+        if (what := _CUTS.get(func)) is not None and (frame := calling_frame()) is not None:
             line = (frame.f_code.co_filename, frame.f_lineno, what)
             if func in NO_GRAD and args[0] and line not in self.seen:
                 self._on.add(line)
@@ -50,16 +48,6 @@ class _LeftOut(TorchFunctionMode):
             if line in self.lines:
                 return args[0] if isinstance(args[0], Tensor) else None
         return func(*args, **(kwargs or {}))
-
-
-def _of_the_function() -> FrameType | None:
-    """Return the line of the function that made a call; None where the law did, on the way to it."""
-    frame: FrameType | None = sys._getframe(2)
-    while frame is not None and not is_under_test(frame.f_code.co_filename):
-        if is_of_gradspec(frame.f_code.co_filename):
-            return None
-        frame = frame.f_back
-    return frame
 
 
 def of_a_cut(wrong: Wrong) -> Reason | None:

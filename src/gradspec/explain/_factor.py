@@ -12,9 +12,10 @@ from torch import Tensor
 
 from gradspec.explain._wrong import Wrong
 from gradspec.law import Reason
+from gradspec.laws.tensor.support._bound import declared
 from gradspec.laws.tensor.support._call import Inputs
 from gradspec.laws.tensor.support._diagnosis import quietly
-from gradspec.laws.tensor.support._guess import factor_reason
+from gradspec.laws.tensor.support._guess import factor_reason, narrow_type_of
 
 #: By what a number is multiplied to see whether a factor moves with it.
 _ELSEWHERE = 1.25
@@ -32,13 +33,25 @@ MADE: dict[str, Callable[[Any], Any]] = {
 def factor(wrong: Wrong) -> Reason | None:
     """Whether it is the right one times a number."""
     got, expected = wrong.got, wrong.expected
-    if (found := factor_of(got, expected)) is None:
+    known = declared(wrong.trial.spec, got.numel())
+    if (found := factor_of(got, expected, known=known)) is None:
         return None
+    found = _to_digits(found, known) if known else found
     number = _as_argument(found, wrong)
     return factor_reason(found, is_everywhere=bool((expected != 0).all()), of=number)
 
 
-def factor_of(got: Tensor, expected: Tensor, *, tells_one: bool = True) -> float | None:
+def _to_digits(factor: float, known: float) -> float:
+    """Return a factor to the digits in which it is known: a whole number or the inverse of one where it may be that."""
+    whole = round(1 / factor)
+    if math.isclose(factor, round(factor), rel_tol=known):
+        return float(round(factor))
+    if whole and math.isclose(1 / factor, whole, rel_tol=known):
+        return 1 / whole
+    return round(factor, max(1, int(-math.log10(known) - math.log10(abs(factor)))))
+
+
+def factor_of(got: Tensor, expected: Tensor, *, tells_one: bool = True, known: float = 0.0) -> float | None:
     """Return by which real factor a tensor is off; None where there is no such factor.
 
     Where the right one is zero, the wrong one must be, too.
@@ -47,6 +60,7 @@ def factor_of(got: Tensor, expected: Tensor, *, tells_one: bool = True) -> float
         got: the tensor.
         expected: what it is compared with.
         tells_one: ask for more digits than tell the factor from 1.
+        known: how far off what it is compared with may be, of its largest element.
     """
     there = expected != 0
     if got.shape != expected.shape or not bool(there.any()) or not bool((got.isfinite() & expected.isfinite()).all()):
@@ -58,10 +72,14 @@ def factor_of(got: Tensor, expected: Tensor, *, tells_one: bool = True) -> float
     if not math.isclose(abs(number), abs(number.real)) or number.real == 0:
         return None
     # To more digits than tell it from 1, and not to all of them: in float32 it has seven.
-    digits = max(1e-7, 64 * torch.finfo(got.dtype).eps)
+    is_single = got.dtype == torch.float64 and narrow_type_of(got) == "float32"
+    least = max(known, 8 * torch.finfo(torch.float32).eps if is_single else 0.0)  # where terms cancel it has fewer
+    digits = max(1e-7, 64 * torch.finfo(got.dtype).eps, least)
     digits = min(digits, abs(number.real - 1) / 100) if tells_one else digits
     off = (mine - number.real * theirs).abs()
-    is_it = bool((off <= digits * abs(number.real) * theirs.abs()).all()) and not bool(got[~there].any())
+    if tells_one and least > abs(number.real - 1) / 10:
+        return None
+    is_it = bool((off <= digits * abs(number.real) * theirs.abs() + least).all()) and not bool(got[~there].any())
     return number.real if is_it else None
 
 

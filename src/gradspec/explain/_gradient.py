@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 
 import torch
 from torch import Tensor
@@ -22,6 +23,7 @@ from gradspec.explain._moved import along_another_dimension, moved, not_transpos
 from gradspec.explain._options import (
     grown,
     moves_as_much,
+    with_a_number_beside,
     with_an_even_number,
     with_an_open_mask,
     with_another_option,
@@ -50,7 +52,7 @@ from gradspec.explain._other_cotangents import (
 from gradspec.explain._overwritten import of_a_write
 from gradspec.explain._own_factors import of_a_count, of_each_element, of_each_row
 from gradspec.explain._parts_of_the_output import from_some_outputs, with_a_scaled_cotangent
-from gradspec.explain._repaired import of_an_edge, refute, repaired, without_a_call
+from gradspec.explain._repaired import changed, of_an_edge, refute, repaired, without_a_call
 from gradspec.explain._saved import of_a_saved_tensor, of_a_value_of_forward
 from gradspec.explain._steps import without_a_step
 from gradspec.explain._symptoms import (
@@ -118,6 +120,7 @@ TESTS: tuple[Test, ...] = (
     with_an_open_mask,
     of_a_mask,
     of_each_row,
+    with_an_even_number,
     in_some_places,
     of_a_value_of_forward,
     missing_term,
@@ -130,9 +133,13 @@ TESTS: tuple[Test, ...] = (
     missing_sum,
     without_a_step,
     beyond_a_bound,
-    with_an_even_number,
+    with_a_number_beside,
     with_one_element,
 )
+#: What says where a gradient is right, and not what mends it.
+_OF_A_PLACE = ("option", "places", "one slice", "one element")
+#: What one number or one word of a line may have made.
+_OF_A_FACTOR = ("factor",)
 #: What puts other numbers in a place, and shows nothing where all should be zero, as behind a softmax of one number.
 _OF_NUMBERS = (of_forward, at_the_output, of_a_saved_tensor, of_a_value_of_forward, with_one_element)
 #: What holds at the point of the case only, and is asked again for other cotangents there.
@@ -145,7 +152,7 @@ _OF_THE_POINT = (
     of_forward,
 )
 #: What a call that shows little may mend by chance, and is asked for larger arguments, too.
-_OF_ALL_SIZES = (of_an_edge, repaired, without_a_call, not_transposed, at_the_output, of_a_saved_tensor)
+_OF_ALL_SIZES = (of_an_edge, repaired, changed, without_a_call, not_transposed, at_the_output, of_a_saved_tensor)
 _LARGER = (2, 20)
 #: How far off a gradient is, in parts of the largest element, of which a mended one may be off by a little.
 _CLEARLY = 1e-3
@@ -156,6 +163,8 @@ _SMALL = 1e-2
 _READINGS = 12
 #: How many times a test is asked again.
 _AGAIN = 2
+#: How many other cases of the spec are asked.
+_CASES = 4
 #: How often other numbers are drawn for that: on some, as where a projection is constant, no gradient is wrong.
 _DRAWS = 6
 
@@ -173,7 +182,7 @@ def why_gradient(trial: Trial) -> Reason | None:
                 if wrong.right[name] is not None and bool(wrong.right[name].any()):  # type: ignore[union-attr]  # asked
                     return why_none(trial, inputs, name)
             elif compare(trial, "gradient", wrong.given[name], wrong.right[name]) is not HOLDS:
-                found = _with_its_line(_first(wrong) or _nearly(wrong), wrong) or _of_the_others(wrong)
+                found = _with_its_line(_best(wrong), wrong) or _of_the_others(wrong)
                 if found is None or found.kind != "repair" or not has_digits_of_float32(wrong.got, wrong.expected):
                     return found
                 return replace(found, words=f"{EXACT}; {found.words}")
@@ -184,6 +193,15 @@ def _first(wrong: Wrong) -> Reason | None:
     is_zero = not bool(wrong.expected.any())
     asked = [test for test in TESTS if not (is_zero and test in _OF_NUMBERS)]
     return next((r for test in asked if (r := _shown(test, wrong)) is not None), None)
+
+
+def _best(wrong: Wrong) -> Reason | None:
+    """Return what is shown of a gradient; what mends all but the last digits goes before where it is right already."""
+    found = _first(wrong)
+    if found is not None and found.kind not in _OF_A_PLACE:
+        return found
+    near = _nearly(wrong)
+    return near if near is not None and (found is None or near.kind == "repair") else found
 
 
 def _of_the_others(wrong: Wrong) -> Reason | None:
@@ -198,10 +216,21 @@ def _of_the_others(wrong: Wrong) -> Reason | None:
 
 
 def _with_its_line(found: Reason | None, wrong: Wrong) -> Reason | None:
-    """Return what is done to a cotangent, with the line in which leaving that out makes the gradient right."""
-    if found is None or found.kind not in NOT_LINEAR:
+    """Return what is done to a cotangent, or a factor, with the line in which another reading mends it.
+
+    Of what is wrong for odd sizes alone, with the place.
+    """
+    if found is None:
+        return None
+    if found.kind == "even or odd":
+        test: Test = in_some_places
+    elif found.kind in _OF_A_FACTOR:
+        test = changed
+    elif found.kind in NOT_LINEAR:
+        test = without_a_call
+    else:
         return found
-    without = _shown(without_a_call, wrong)
+    without = _shown(test, wrong)
     if without is None:
         return found
     return replace(found, words=f"{found.words}; {without.words}", evidence={**found.evidence, **without.evidence})
@@ -209,7 +238,7 @@ def _with_its_line(found: Reason | None, wrong: Wrong) -> Reason | None:
 
 def _nearly(wrong: Wrong) -> Reason | None:
     """Return what makes a gradient right but for what the tolerance of a solver or a float32 on the way leaves."""
-    if NEAR not in wrong.found or wrong.got.dtype not in WIDE:
+    if NEAR not in wrong.found or wrong.got.dtype not in WIDE or not bool(wrong.got.isfinite().all()):
         return None
     if _up_to(wrong, _CLEARLY).same(wrong.got, wrong.expected):
         return None
@@ -262,6 +291,7 @@ def _is_shown_again(found: Reason, test: Test, wrong: Wrong) -> bool:
         _holds_for_more,
         _holds_for_other_indices,
         _holds_for_options,
+        _holds_for_other_cases,
     )
     return all(one(found, test, wrong) for one in holds)
 
@@ -310,6 +340,20 @@ def _holds_for_other_indices(found: Reason, test: Test, wrong: Wrong) -> bool:
             is_taken = not torch.equal(rolled.values[name], value) and wrong.holds(rolled) is not None
             if is_taken and not _stays(found, test, Wrong(wrong.trial, rolled, wrong.name, wrong.v, wrong.found)):
                 return False
+    return True
+
+
+def _holds_for_other_cases(found: Reason, test: Test, wrong: Wrong) -> bool:
+    """Whether a test shows the same of the other cases of the spec."""
+    for other in islice(wrong.trial.others(), _CASES):
+        if other.spec.surrogate is not wrong.trial.spec.surrogate or other.case.name == wrong.trial.case.name:
+            continue
+        inputs = Inputs.of(other)
+        v = quietly(lambda other=other, inputs=inputs: like(outputs(other.spec.primal(*inputs.args())), other.seed))  # type: ignore[misc]
+        if v is None or wrong.name not in inputs.wrt:
+            continue
+        if not _stays(found, test, Wrong(other, inputs, wrong.name, v, wrong.found)):
+            return False
     return True
 
 

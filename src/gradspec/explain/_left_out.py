@@ -17,7 +17,7 @@ from gradspec.laws.tensor.support._diagnosis import quietly
 
 #: What a factor or a term that is missing is made of: of nothing else, of a name, of two, of three. In this order.
 _OF_NONE = (
-    *("{e}.conj()", "1 - {e}", "1 + {e}", "{e} - 1", "2 * {e}", "{e} / 2", "3 * {e}", "{e} / 3"),
+    *("{e}.conj()", "{e}.real", "1 - {e}", "1 + {e}", "{e} - 1", "2 * {e}", "{e} / 2", "3 * {e}", "{e} / 3"),
     *("1 / {e}", "{e} * {e}", "{e}.sqrt()"),
     *("{e}.exp()", "{e}.abs()", "{e}.sign()", "{e}.sum(0)", "{e}.sum(-1, keepdim=True)", "{e}.flip(-1)"),
     *("{e} - {e}.mean(-1, keepdim=True)", "{e} - {e}.mean(0)", "{e} - {e}.mean()", "{e} - {e}.sum(-1, keepdim=True)"),

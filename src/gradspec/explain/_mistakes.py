@@ -225,9 +225,12 @@ def _other_side(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
 
 
 def other_edge(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
-    """What is equal belongs to the other side."""
+    """What is equal belongs to the other side; of a range, at both ends."""
     if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _OTHER_EDGE:
         yield ast.Compare(node.left, [_OTHER_EDGE[type(node.ops[0])]], node.comparators)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd | ast.BitOr):
+        for left in other_edge(node.left, function):
+            yield from (ast.BinOp(left, node.op, right) for right in other_edge(node.right, function))
 
 
 def _other_number(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
@@ -235,6 +238,12 @@ def _other_number(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr
         value: Any = node.value
         numbers = [value + 1, value - 1] if isinstance(value, int) else []
         yield from map(ast.Constant, [*numbers, 2 * value, value / 2])
+
+
+def _other_flag(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
+    """A flag of a call is the other one."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, bool):
+        yield ast.Constant(not node.value)
 
 
 def left_out(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
@@ -372,6 +381,7 @@ CHANGES: tuple[Change, ...] = (
     _other_way,
     _other_end,
     left_out,
+    _other_flag,
     _other_number,
     partial(_other_name_for_it, returned=False),
 )

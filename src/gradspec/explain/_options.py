@@ -90,12 +90,9 @@ def _both(inputs: Inputs) -> Iterator[tuple[Reason, Inputs]]:
 
 
 def with_an_even_number(wrong: Wrong) -> Reason | None:
-    """Whether it is right for even numbers and wrong for odd ones, or the reverse: of an option, or of a dimension.
-
-    Or right where a number is one less, or one more.
-    """
+    """Whether it is right for even numbers and wrong for odd ones, or the reverse: of an option, or of a dimension."""
     inputs, values = wrong.inputs, wrong.inputs.values
-    options = [(f"`{name}`", name, n, partial(_with, inputs, name, n)) for name, n in values.items() if type(n) is int]
+    options = [(f"`{name}`", name, n, partial(_with, inputs, name, n)) for name, n in _numbers(inputs)]
     sizes = [
         (f"the size of dimension {dim} of `{name}`", name, size, partial(grown, inputs, size))
         for name in inputs.wrt
@@ -107,12 +104,22 @@ def with_an_even_number(wrong: Wrong) -> Reason | None:
             right, other = ("even", "odd") if number % 2 else ("odd", "even")
             words = f"right where {said} is {right}, and wrong where it is {other}"
             return Reason(kind="even or odd", words=words, evidence={"argument": name, "right": right})
-    for _, name, number, more in options:
+    return None
+
+
+def with_a_number_beside(wrong: Wrong) -> Reason | None:
+    """Whether it is right where a number is one less, or one more."""
+    for name, number in _numbers(wrong.inputs):
         for step in (-1, 1) if abs(number) > 1 else ():
-            if wrong.holds(more(step), drawn=True) and moves_as_much(wrong, more(step)):
+            other = _with(wrong.inputs, name, number, step)
+            if wrong.holds(other, drawn=True) and moves_as_much(wrong, other):
                 words = f"right where `{name}` is {number + step}, and wrong where it is {number}"
                 return Reason(kind="option", words=words, evidence={"argument": name, "value": number + step})
     return None
+
+
+def _numbers(inputs: Inputs) -> list[tuple[str, int]]:
+    return [(name, number) for name, number in inputs.values.items() if type(number) is int]
 
 
 def _with(inputs: Inputs, name: str, number: int, step: int) -> Inputs:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from gradspec.explain._asked import why_not_asked
 from gradspec.explain._gradient import why_gradient
+from gradspec.explain._in_single import is_nearer_in_double, why_in_a_half_type
 from gradspec.explain._linearity import why_not_linear
 from gradspec.explain._noise import is_of_noise
 from gradspec.explain._overwritten import why_not_again
@@ -86,7 +87,7 @@ def _with_reason(law: Law, trial: Callable[[], Trial], finding: Finding) -> Find
 
 def _by_experiment(law: Law, trial: Trial, finding: Finding) -> Reason | None:
     if law.name == "vjp":
-        return _of_the_surrogate(trial) or _in_lower_precision(law, trial) or why_gradient(trial)
+        return _of_the_surrogate(trial) or _of_a_gradient(law, trial)
     if law.name == "cotangent_linearity":
         return why_not_linear(trial)
     if law.name == "retained_graph":
@@ -107,22 +108,22 @@ def _of_the_surrogate(trial: Trial) -> Reason | None:
     return Reason(kind="wrong surrogate", words=WRONG_SURROGATE) if is_wrong else None
 
 
-def _in_lower_precision(law: Law, trial: Trial) -> Reason | None:
-    """Return why a gradient in a low precision is wrong: as in float64, or by what a half type loses on the way."""
+def _of_a_gradient(law: Law, trial: Trial) -> Reason | None:
+    """Return why a gradient is wrong: in a low precision as in float64, or by what a half type loses on the way."""
     inputs = Inputs.of(trial)
     if not is_low(inputs):
-        return None
+        return why_gradient(trial)
+    if is_half(inputs) and quietly(lambda: is_nearer_in_double(trial, inputs)):
+        return of_function(trial, inputs).reason or why_in_a_half_type(trial, inputs, of_values=False)
     wide = in_double(inputs)
     of_wide = replace(trial, case=replace(trial.case, args=wide.args(), kwargs={}))
     found: Finding | None = quietly(lambda: law.check(replace(of_wide)))
-    if found is None:
-        return None
-    wrong = found.status is Status.BROKEN
-    reason = with_reason(law, lambda: replace(of_wide), found).reason if wrong else None
-    if wrong and (reason is None or reason.kind not in _OF_FLOAT32):
-        return reason
+    if found is not None and found.status is Status.BROKEN:
+        reason = with_reason(law, lambda: replace(of_wide), found).reason
+        if reason is None or reason.kind not in _OF_FLOAT32:
+            return reason or why_gradient(trial)
     # What float32 rounds in float64 no half type sees.
-    return of_function(trial, inputs).reason if is_half(inputs) else None
+    return (of_function(trial, inputs).reason if is_half(inputs) else None) or why_gradient(trial)
 
 
 def _why_value(trial: Trial) -> Reason | None:
@@ -130,8 +131,11 @@ def _why_value(trial: Trial) -> Reason | None:
     got, expected = (outputs(f(*inputs.args())) for f in (trial.spec.function, trial.spec.primal))
     for place, (mine, theirs) in enumerate(zip(got, expected, strict=True)):
         if isinstance(mine, Tensor) and compare(trial, "value", mine, theirs) is not HOLDS:
-            return why_value(trial, inputs, place, theirs)
-    return None
+            found = why_value(trial, inputs, place, theirs)
+            break
+    else:
+        found = None
+    return found or why_in_a_half_type(trial, inputs, of_values=True)
 
 
 def _redrawn(trial: Trial) -> Trial:

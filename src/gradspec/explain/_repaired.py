@@ -304,6 +304,11 @@ def of_an_edge(wrong: Wrong) -> Reason | None:
     return _first(wrong, "edge", lambda search, cls: search.of(cls, (other_edge,)))
 
 
+def changed(wrong: Wrong) -> Reason | None:
+    """Whether they are once one expression is another one, with nothing added that a backward may have left out."""
+    return _first(wrong, "changed", lambda search, cls: search.of(cls, CHANGES))
+
+
 def without_a_call(wrong: Wrong) -> Reason | None:
     """Whether they are once one call, factor or term is left out."""
     return _first(wrong, "without", lambda search, cls: search.of(cls, (left_out,)))
@@ -311,7 +316,7 @@ def without_a_call(wrong: Wrong) -> Reason | None:
 
 def refute(wrong: Wrong, reason: Reason) -> None:
     """Note that a reading does not hold elsewhere, so that the search goes on behind it."""
-    for name in ("repaired", "edge", "without"):
+    for name in ("repaired", "edge", "changed", "without"):
         reading = wrong.found.get(name)
         if reading is not None and reading.reason is reason:
             wrong.found[_REFUTED].add(reading.text)

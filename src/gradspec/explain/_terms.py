@@ -18,6 +18,7 @@ from torch import Tensor
 from gradspec.explain._factor import factor_of
 from gradspec.explain._wrong import Wrong
 from gradspec.law import Reason
+from gradspec.laws.tensor.support._bound import declared
 
 #: A term with its name.
 _Term = tuple[str, Tensor]
@@ -29,7 +30,7 @@ def missing_term(wrong: Wrong) -> Reason | None:
         return None
     lacks = wrong.expected - wrong.got
     for name, term in _terms(wrong):
-        if (c := factor_of(lacks, term, tells_one=False)) is not None:
+        if (c := factor_of(lacks, term, tells_one=False, known=_off(wrong, lacks))) is not None:
             how = "added" if c > 0 else "taken away"
             said = f"right once {_times(abs(c))}{name} is {how}: a term is missing, or one too many"
             return Reason(kind="term", words=said, evidence={"term": name, "times": round(c, 9)})
@@ -42,10 +43,11 @@ def missing_sum(wrong: Wrong) -> Reason | None:
     for name, factor in _factors(wrong, lacks):
         for dim, size in enumerate(lacks.shape):
             ratio, right = lacks / factor, wrong.expected / factor
+            off = _off(wrong, lacks) * lacks.abs().max() / factor.abs()
             others = [d for d, n in enumerate(lacks.shape) if d != dim and n > 1]
-            if any(_is_constant(ratio, d) for d in others):
+            if any(_is_constant(ratio, d, off) for d in others):
                 continue
-            if size > 2 and _is_constant(ratio, dim) and not _is_constant(right, dim):
+            if size > 2 and _is_constant(ratio, dim, off) and not _is_constant(right, dim, off):
                 term = "the same number" if name == _CONSTANT else f"the same multiple of {name}"
                 said = f"right once {term} is added all along dimension {dim}: a sum over it is missing, or wrong"
                 return Reason(kind="sum term", words=said, evidence={"of": name, "dimension": dim})
@@ -103,9 +105,17 @@ def _fits(v: Tensor, x: Tensor, dim: int) -> bool:
     return torch.Size(n for d, n in enumerate(x.shape) if d != dim) == v.shape
 
 
-def _is_constant(tensor: Tensor, dim: int) -> bool:
-    first = tensor.narrow(dim, 0, 1)
-    return bool(((tensor - first).abs() <= 1e-7 * first.abs()).all())
+def _is_constant(tensor: Tensor, dim: int, off: Tensor) -> bool:
+    """Whether all along a dimension is one number, but for how far off each may be."""
+    near = off.argmin(dim, keepdim=True)
+    first = tensor.gather(dim, near)
+    return bool(((tensor - first).abs() <= 1e-7 * first.abs() + off + off.gather(dim, near)).all())
+
+
+def _off(wrong: Wrong, lacks: Tensor) -> float:
+    """Return how far off what a gradient lacks may be, of the largest of it, as far as the right one is known."""
+    known = declared(wrong.trial.spec, lacks.numel())
+    return known * float(wrong.expected.abs().max()) / float(lacks.abs().max()) if known else 0.0
 
 
 #: The name of the cotangent by itself.

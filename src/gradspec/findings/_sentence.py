@@ -36,7 +36,11 @@ def sentence(judgement: Judgement) -> str:
         parts.append(f"Nothing{' else' * bool(questions)}{new} is wrong in what was asked about.")
     if unseen := [one.found.verdict.finding.message for one in asked if one.found.rank is Status.VACUOUS]:
         parts.append(f"The calls do not show everything: {unseen[0].partition(':')[0]}.")
-    parts += [f"Not asked about: {_by_scope(outside, judgement)}."] if outside else []
+    if outside:
+        also = ",".join(
+            scope for scope in Scope if scope in {scope_of(o.found.verdict.law, judgement.report.laws) for o in outside}
+        )
+        parts.append(f"Not asked about: {_by_scope(outside, judgement)}; `--scope {also}` asks.")
     return " ".join(parts)
 
 

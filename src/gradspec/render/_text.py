@@ -99,11 +99,12 @@ def finding_text(found: Found, *, details: bool = False) -> str:
     return for_log("\n".join(lines))
 
 
-def line(found: Found) -> str:
+def line(found: Found, *, why: bool = False) -> str:
     """Return what was found in one line: "`vmap`, wrong silently: the result differs in 3 of 3 elements"."""
     finding = found.verdict.finding
     laws = ", ".join(f"`{law}`" for law in found.laws)
-    return f"{laws}, {rank_words(found.rank)}: {' '.join(finding.message.split())}"
+    cause = f"; likely: {' '.join(finding.likely.split())}" if why and finding.likely else ""
+    return f"{laws}, {rank_words(found.rank)}: {' '.join(finding.message.split())}{cause}"
 
 
 def question(found: Found) -> str:

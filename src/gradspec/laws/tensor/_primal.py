@@ -19,6 +19,7 @@ from gradspec.laws.tensor.support._call import Inputs, outputs
 from gradspec.laws.tensor.support._compare import compare
 from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._edge import why_empty
+from gradspec.laws.tensor.support._farther import than_the_reference
 from gradspec.laws.tensor.support._limits import value_limits
 from gradspec.laws.tensor.support._reference import on_spec_side
 from gradspec.laws.tensor.support._replay import draws_against_function
@@ -47,6 +48,8 @@ def _check(trial: Trial) -> Finding:
         if (finding := compare(trial, what, mine, theirs, limits=limits.get(k))) is not HOLDS:
             noisy = "the primal of the spec draws random numbers, and the function draws none"
             return replace(finding, likely=noisy) if draws_against_function(trial) else finding
+        if (finding := than_the_reference(trial, what, mine, theirs, limits.get(k))) is not HOLDS:
+            return finding
     return HOLDS
 
 

@@ -31,9 +31,8 @@ from torch import Tensor
 from gradspec._finding import MEANT
 from gradspec.law import HOLDS, Finding, Law, Rank, Status, Trial, broken, not_applicable, shown
 from gradspec.laws.tensor.support._bound import dtype_of_all
-from gradspec.laws.tensor.support._call import Inputs, StandInError, fresh, gradients, like
+from gradspec.laws.tensor.support._call import Inputs, StandInError, like
 from gradspec.laws.tensor.support._compare import unseen
-from gradspec.laws.tensor.support._detached import held_still
 from gradspec.laws.tensor.support._differences import (
     Slope,
     in_double,
@@ -48,11 +47,12 @@ from gradspec.laws.tensor.support._differences import (
 )
 from gradspec.laws.tensor.support._embedding import PlainEmbedding
 from gradspec.laws.tensor.support._finite_part import finite_part
-from gradspec.laws.tensor.support._kink import is_kink, judged_beside, lies_on_a_kink
+from gradspec.laws.tensor.support._kink import TIES, is_kink, judged_beside, lies_on_a_kink, tied
 from gradspec.laws.tensor.support._own_dtype import judge_own_dtype
 from gradspec.laws.tensor.support._question import question
-from gradspec.laws.tensor.support._reference import declared_zero, is_audited, is_stand_in, on_spec_side, own_backwards
+from gradspec.laws.tensor.support._reference import declared_zero, is_audited, is_stand_in, own_backwards
 from gradspec.laws.tensor.support._solver import at_a_tolerance, of_a_solver
+from gradspec.laws.tensor.support._surrogate_call import MOVES, along_direction, surrogate_of, value_and_gradients
 from gradspec.laws.tensor.support._symmetric import ROUNDED, is_symmetric, kept_symmetric
 from gradspec.laws.tensor.support._vanishing import vanishes
 from gradspec.spec._gradient import NO_MAP, gradient_of
@@ -68,8 +68,6 @@ _OF_SINGLE = 1e-5
 #: How far off, of its size, a derivative is a mistake though its error bar is wide.
 _SEEN = 1e-2
 _TURNS = "the function turns within the step of the numerical derivative: a shorter one finds another"
-#: The attribute of a surrogate in which what `detach()` stops is not held still.
-_MOVES = "gradspec_moves"
 
 
 def _check(trial: Trial) -> Finding:
@@ -103,7 +101,7 @@ def _with_what_is_stopped(trial: Trial) -> Trial:
     def surrogate(*args: Any, **kwargs: Any) -> Any:
         return trial.spec.surrogate(*args, **kwargs)
 
-    surrogate.__dict__[_MOVES] = True
+    surrogate.__dict__[MOVES] = True
     return replace(trial, spec=replace(trial.spec, surrogate=surrogate))
 
 
@@ -115,7 +113,7 @@ def _judged(trial: Trial, inputs: Inputs) -> Finding:
         trial = finite_part(trial, wide)
         finding = _twice(trial, wide)
         is_rough = finding.status is Status.INCONCLUSIVE and is_low(inputs) and not lies_on_a_kink(finding)
-        is_narrow = is_half(inputs) or dtype_of_all(_surrogate(trial, wide)(*wide.tensors())) == torch.float32
+        is_narrow = is_half(inputs) or dtype_of_all(surrogate_of(trial, wide)(*wide.tensors())) == torch.float32
         if is_rough or (finding is HOLDS and is_narrow):
             alone = _each_alone(trial, wide)
             finding = alone if alone.status is Status.BROKEN else finding
@@ -166,8 +164,8 @@ def _held_to_double(trial: Trial, inputs: Inputs) -> Finding:
     own = HOLDS
     for attempt in range(2):
         before = own
-        own = judge_own_dtype(inputs, lambda values, v: _value_and_gradients(trial, values, v), trial.seed + attempt)
-        is_shown = own.reason is not None and own.reason.kind == "accumulated"
+        own = judge_own_dtype(inputs, lambda values, v: value_and_gradients(trial, values, v), trial.seed + attempt)
+        is_shown = own.reason is not None and own.reason.kind in ("accumulated", "rounded at")
         if own.status is Status.INCONCLUSIVE or is_shown or (own is HOLDS and not is_half(inputs)):
             return own
     return own if before.status is Status.BROKEN else before
@@ -197,8 +195,8 @@ def _each_alone(trial: Trial, inputs: Inputs) -> Finding:
 
 def _along_its_gradient(trial: Trial, inputs: Inputs, number: int, seed: int) -> Finding:
     x = inputs.tensors()
-    v = like(tuple(t.detach() for t in _surrogate(trial, inputs)(*x)), seed + 1)
-    gradient = _value_and_gradients(trial, inputs, v)[1][number]
+    v = like(tuple(t.detach() for t in surrogate_of(trial, inputs)(*x)), seed + 1)
+    gradient = value_and_gradients(trial, inputs, v)[1][number]
     if gradient is None or not 0 < float(gradient.norm()) < math.inf:
         return HOLDS  # as far as all arguments together have shown
     u = [torch.zeros_like(t) for t in x]
@@ -243,9 +241,9 @@ def _one_direction(
         finding = _in_direction(trial, inputs, u, seed, is_beside=is_beside, explains=False)
         if finding.status is not Status.BROKEN:
             return finding
-        v = like(tuple(t.detach() for t in _surrogate(trial, inputs)(*x)), seed + 1)
-        grads = _value_and_gradients(trial, inputs, v)[1]
-        u = kept_symmetric(inputs, u, _surrogate(trial, inputs), grads) or u
+        v = like(tuple(t.detach() for t in surrogate_of(trial, inputs)(*x)), seed + 1)
+        grads = value_and_gradients(trial, inputs, v)[1]
+        u = kept_symmetric(inputs, u, surrogate_of(trial, inputs), grads) or u
     return _in_direction(trial, inputs, u, seed, is_beside=is_beside, explains=explains)
 
 
@@ -260,8 +258,8 @@ def _in_direction(
     explains: bool = True,
 ) -> Finding:
     x = inputs.tensors()
-    v = like(tuple(t.detach() for t in _surrogate(trial, inputs)(*x)), seed + 1)
-    y, grads = _value_and_gradients(trial, inputs, v)
+    v = like(tuple(t.detach() for t in surrogate_of(trial, inputs)(*x)), seed + 1)
+    y, grads = value_and_gradients(trial, inputs, v)
     if is_stand_in(trial.spec.surrogate) and any(t.requires_grad for t in y):
         # `mark_non_differentiable`, integers: what carries no gradient moves with the arguments all the same.
         v = tuple(w if t.requires_grad else torch.zeros_like(w) for w, t in zip(v, y, strict=True))
@@ -269,7 +267,7 @@ def _in_direction(
     if not math.isfinite(exact):
         said = f"the gradient along a direction is {exact:g}: no numerical derivative compares with it"
         return Finding(status=Status.INCONCLUSIVE, message=said)
-    along, dtype = _along(trial, inputs, u, v), x[0].dtype.to_real()
+    along, dtype = along_direction(trial, inputs, u, v), x[0].dtype.to_real()
     if dtype == torch.float64:  # that of the value: small steps show its rounding
         dtype = torch.float32 if is_alone else dtype_of_all(y)
     if is_half(inputs) and not moves(x, u):
@@ -287,12 +285,17 @@ def _in_direction(
     if is_clear and numeric.agrees(exact, derivative if is_alone else scale, dtype):
         return HOLDS
     if not is_near and not is_beside and is_kink(along, scale, dtype):
-        return judged_beside(
+        found = judged_beside(
             inputs,
             seed,
             judge=lambda other: _one_direction(trial, other, seed, is_beside=True),
-            gradient=lambda other: _value_and_gradients(trial, other, v)[1],
+            gradient=lambda other: value_and_gradients(trial, other, v)[1],
         )
+        w = tied(x, seed) if found.status is Status.NOT_MEASURED else None
+        if w is None or is_kink(along_direction(trial, inputs, w, v), scale, dtype):
+            return found
+        together = _in_direction(trial, inputs, w, seed, is_beside=True, explains=False)
+        return together.because(TIES) if together.status is Status.BROKEN else found
     if not (is_clear or _is_far(numeric, exact, derivative)):
         said = f"the error bar {numeric.bar:.1e} of the numerical derivative is too wide"
         return Finding(status=Status.INCONCLUSIVE, message=said)
@@ -305,13 +308,13 @@ def _in_direction(
     off, of = abs(exact - numeric.value), max(abs(exact), abs(numeric.value))
     if off <= left_by_rounding(Inputs.of(trial), inputs.wrt, grads, u):
         return HOLDS
-    if is_narrow and vanishes(lambda at: _value_and_gradients(trial, at, v), inputs, u, v, off=off, of=of):
+    if is_narrow and vanishes(lambda at: value_and_gradients(trial, at, v), inputs, u, v, off=off, of=of):
         return HOLDS
     finding = _wrong(trial, inputs, f"{exact:.12g}", numeric)
     if not is_stand_in(trial.spec.surrogate) or dtype != torch.float64 or not explains:
         return finding
     others = [tuple(t / 9 for t in like(x, seed + 10 + number)) for number in range(3)]
-    lines = [along, *(_along(trial, inputs, other, v) for other in others)]
+    lines = [along, *(along_direction(trial, inputs, other, v) for other in others)]
     if off <= _OF_SINGLE * of and is_narrow:
         return unseen(finding)
 
@@ -340,36 +343,6 @@ def _slope(along: Callable[[float], float], dtype: torch.dtype) -> tuple[Slope, 
             raise
         short = slope(lambda step: along(_SHORT * step), dtype)
         return Slope(value=short.value / _SHORT, bar=short.bar / _SHORT), True
-
-
-def _surrogate(trial: Trial, inputs: Inputs) -> Callable[..., tuple[Tensor, ...]]:
-    return inputs.closed(lambda *args: on_spec_side("surrogate", trial.spec.surrogate, *args))
-
-
-def _value_and_gradients(
-    trial: Trial, inputs: Inputs, v: tuple[Tensor, ...]
-) -> tuple[tuple[Tensor, ...], tuple[Tensor | None, ...]]:
-    """Return what the surrogate returns, and the gradients for cotangents; backward is handed copies of them."""
-    leaves = {name: fresh(t).requires_grad_() for name, t in zip(inputs.wrt, inputs.tensors(), strict=True)}
-    y = _surrogate(trial, inputs)(*leaves.values())
-    kept = tuple(t.detach().clone().requires_grad_(t.requires_grad) for t in y)  # backward may free what it was given
-    return kept, tuple(gradients(y, leaves, v).values()) if v else ()
-
-
-def _along(trial: Trial, inputs: Inputs, u: tuple[Tensor, ...], v: tuple[Tensor, ...]) -> Callable[[float], float]:
-    """Return the surrogate, weighted with cotangents, as a function of a step in a direction."""
-    surrogate, x = _surrogate(trial, inputs), inputs.tensors()
-    if not is_stand_in(trial.spec.surrogate) and _MOVES not in trial.spec.surrogate.__dict__:
-        # An audit judges what is stopped by name, see `declared_zero`.
-        surrogate = held_still(surrogate, x)
-
-    def along(step: float) -> float:
-        moved = [a + step * b for a, b in zip(x, u, strict=True)]
-        if is_stand_in(trial.spec.surrogate):  # what forward computes may depend on whether a gradient is asked for
-            moved = [t.requires_grad_() for t in moved]
-        return sum(inner(w, t) for w, t in zip(v, surrogate(*moved), strict=True))
-
-    return along
 
 
 def _wrong(trial: Trial, inputs: Inputs, got: str, numeric: Slope) -> Finding:

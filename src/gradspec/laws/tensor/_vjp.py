@@ -27,6 +27,7 @@ from gradspec.laws.tensor.support._call import Inputs, SpecFaultError, cotangent
 from gradspec.laws.tensor.support._compare import allowed, by_float32, compare_all, largest
 from gradspec.laws.tensor.support._dense import dense
 from gradspec.laws.tensor.support._diagnosis import quietly, unreduced
+from gradspec.laws.tensor.support._farther import than_the_reference
 from gradspec.laws.tensor.support._guess import of_float32
 from gradspec.laws.tensor.support._limits import gradient_limits
 from gradspec.laws.tensor.support._reference import is_of_module, on_spec_side, reference
@@ -60,6 +61,11 @@ def _check(trial: Trial) -> Finding:
             return by_float32(finding)  # the output has no more digits
         if finding is not HOLDS:
             return replace(finding, details={**finding.details, MEANT: _MEANT}) if finding.got == "None" else finding
+        for argument in inputs.wrt if name.startswith("random") else ():
+            mine, theirs, limit = got[argument], expected[argument], limits.get(argument)
+            what = f"gradient of `{argument}`"
+            if (finding := than_the_reference(trial, what, mine, theirs, limit)) is not HOLDS:
+                return finding
     return _where_sloped(trial, inputs)
 
 

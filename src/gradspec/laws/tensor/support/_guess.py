@@ -12,8 +12,8 @@ from gradspec.laws.tensor.support._call import WIDE, differentiable
 NEAR = 0.005
 _NARROW = (torch.bfloat16, torch.float16, torch.float32)
 #: Fewer different numbers than this, as those of a mask, are in a narrow type by chance; and a result that is farther
-#: off, of its largest element, is wrong in another way.
-_FEW, _FAR = 3, 0.1
+#: off, of its largest element or by so many units of that type, is wrong in another way.
+_FEW, _FAR, _UNITS = 3, 0.1, 1024
 #: What is said of what has the digits of a float32.
 EXACT = "as exact as a float32"
 SHORT = f"{EXACT}; where that is meant, declare accuracy=Accuracy(rtol=...), or --accuracy rtol=..."
@@ -113,7 +113,10 @@ def has_digits_of_float32(got: Tensor, expected: Tensor) -> bool:
 def narrow(got: Tensor, expected: Tensor) -> Reason | None:
     """Say whether a result has only the digits of a lower precision, unlike the right one."""
     name = narrow_type_of(got)
-    if name is None or narrow_type_of(expected) == name or _largest(got - expected) > _FAR * _largest(expected):
+    if name is None or narrow_type_of(expected) == name:
+        return None
+    far = min(_FAR, _UNITS * torch.finfo(getattr(torch, name)).eps)
+    if _largest(got - expected) > far * _largest(expected):
         return None
     return Reason(kind="narrow", words=made_of(name), evidence={"dtype": name})
 

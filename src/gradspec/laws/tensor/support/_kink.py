@@ -15,6 +15,12 @@ from gradspec.laws.tensor.support._differences import digits, double, jump
 KINK = "the one-sided derivatives differ: the case lies on a kink, where backward chooses one of several derivatives"
 #: The same as a value; the message says it.
 ON_A_KINK = Reason(kind="kink", words="")
+#: Why a gradient is wrong along a direction in which what is equal moves alike, and right beside it.
+TIES = Reason(
+    kind="ties",
+    words="right where no elements tie; the gradients of those that do are no shares of one: they do not add up to the "
+    "derivative of the result that moves with all of them",
+)
 #: How far beside a kink the function is judged: farther than all but the longest steps of the central differences.
 DISTANCE = 0.05
 #: In how many directions, and their opposites, a kink is left to see which derivatives are near.
@@ -67,6 +73,23 @@ def judged_beside(
         return Finding(status=Status.INCONCLUSIVE, message=said, reason=ON_A_KINK)
     said = f"{KINK}; beside it, up to {DISTANCE:g} away, the law holds"
     return Finding(status=Status.NOT_MEASURED, message=said, reason=ON_A_KINK)
+
+
+def tied(x: tuple[Tensor, ...], seed: int) -> tuple[Tensor, ...] | None:
+    """Return a direction that moves only what is equal to something else, and all that is equal alike; None without.
+
+    As the maximum of equal numbers, a function may be smooth there, and which of them gets its gradient is a choice
+    that the sum of their gradients does not show. What is zero stays: there most functions have a kink of their own.
+    """
+    numbers = torch.cat([_real(t).flatten() for t in x])
+    _, group, counts = numbers.unique(return_inverse=True, return_counts=True)  # type: ignore[no-untyped-call]
+    moves = (counts[group] > 1) & (numbers != 0)
+    if any(t.is_complex() for t in x) or not bool(moves.any()):
+        return None
+    generator = torch.Generator().manual_seed(seed)
+    steps = torch.randn(len(counts), generator=generator, dtype=torch.float64).to(numbers.device)
+    u = (steps[group] * moves).split([t.numel() for t in x])
+    return tuple(one.view(t.shape).to(t.dtype) for one, t in zip(u, x, strict=True))
 
 
 def _is_near(inputs: Inputs, seed: int, gradient: Callable[[Inputs], tuple[Tensor | None, ...]]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -14,6 +15,9 @@ from gradspec.laws.tensor.support._call import Inputs, differentiable, like
 from gradspec.laws.tensor.support._carried import CarriedInSingle, SavedInSingle
 from gradspec.laws.tensor.support._compare import describe
 from gradspec.laws.tensor.support._differences import digits, double, in_double, is_half
+from gradspec.laws.tensor.support._farther import LITTLE
+from gradspec.laws.tensor.support._farther import TIMES as TIMES_CLOSER
+from gradspec.laws.tensor.support._rounded_line import HALF, rounded_line, share
 
 #: What a function returns, and its gradients.
 Results = tuple[tuple[Tensor, ...], tuple[Tensor | None, ...]]
@@ -52,8 +56,16 @@ def judge_own_dtype(inputs: Inputs, compute: ValueAndGradients, seed: int) -> Fi
     y_wide, right = compute(wide, v)
     scattered = _Scattered(lambda: compute(wide, v), torch.finfo(dtype).eps, seed)
     name = str(dtype).removeprefix("torch.")
+    values = [f"output {place}" for place in range(len(y))] if len(y) > 1 else ["the output"]
+    computed = [one if differentiable(one) else None for one in y]
+
+    def in_a_line(place: int) -> Finding:
+        return _lost_in_a_line(values[place], computed[place], y_wide[place], lambda: compute(inputs, ())[0][place])
+
     for place, (mine, other) in enumerate(zip(y, y_wide, strict=True)):
         if differentiable(mine) and not _agree(mine, other, dtype, scattered.value(place)):
+            if (lost := in_a_line(place)).status is Status.BROKEN:
+                return lost
             return Finding(status=Status.INCONCLUSIVE, message=OTHER.format(name))
     size = sum(float(w.norm()) for w in v if differentiable(w))
     for place, (argument, got, expected) in enumerate(zip(inputs.wrt, low, right, strict=True)):
@@ -73,12 +85,41 @@ def judge_own_dtype(inputs: Inputs, compute: ValueAndGradients, seed: int) -> Fi
     if lost.status is Status.BROKEN:
         return lost
     # A stream of residuals is a long sum too, and is kept in the dtype of a model on purpose: up to so much.
-    names = [f"output {place}" for place in range(len(y))] if len(y) > 1 else ["the output"]
-    computed = [one if differentiable(one) else None for one in y]
     summed: list[_Experiment] = [(CarriedInSingle(), *_SUMMED)]
-    lost = _lost_on_the_way(names, computed, y_wide, lambda: compute(inputs, narrow)[0], summed)
+    lost = _lost_on_the_way(values, computed, y_wide, lambda: compute(inputs, narrow)[0], summed)
     is_little = lost.reason is not None and lost.reason.evidence["off"] < _LITTLE
-    return replace(lost, rank=Rank.WASTE) if is_little else lost
+    if lost.status is Status.BROKEN:
+        return replace(lost, rank=Rank.WASTE) if is_little else lost
+    for place in range(len(y)):
+        if (lost := in_a_line(place)).status is Status.BROKEN:
+            return lost
+    for place, (name, got, expected) in enumerate(zip(inputs.wrt, low, right, strict=True)):
+        name = f"the gradient of `{name}`"
+        lost = _lost_in_a_line(name, got, expected, lambda place=place: compute(inputs, narrow)[1][place])  # type: ignore[misc]
+        if lost.status is Status.BROKEN:
+            return lost
+    return HOLDS
+
+
+def _lost_in_a_line(name: str, got: Tensor | None, expected: Tensor | None, again: Callable[[], Any]) -> Finding:
+    """Say whether a result in a half type is far off for what one line computes in it: whoever wrote it may mean so."""
+    if got is None or expected is None or got.dtype not in HALF or not _error(got, expected) > LITTLE:
+        return HOLDS
+    try:
+        found = rounded_line(again, expected, share(got, expected), TIMES_CLOSER)
+    except Exception:  # it does not run in float32
+        return HOLDS
+    if found is None:
+        return HOLDS
+    kind, worst = str(got.dtype).removeprefix("torch."), int((double(got) - expected).abs().flatten().argmax())
+    return broken(
+        f"{name} is off by {share(got, expected):.1%} in {kind}, and in float32 by {found.left:.1g}",
+        argument=f"{name.removeprefix('the ')}, {describe(got)}",
+        got=f"{got.flatten()[worst].item():.6g}",
+        expected=f"{expected.flatten()[worst].item():.6g}",
+        rank=Rank.WASTE,
+        reason=found.reason(kind, name),
+    )
 
 
 def _lost_on_the_way(

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from torch import Tensor
@@ -89,6 +89,14 @@ def note(
         return
     if (expected.is_floating_point() or expected.is_complex()) and (least := _least(expected.abs(), bound())):
         seen.least[name] = least
+
+
+def note_norm(what: str, off: float) -> None:
+    """Note how far off a whole result in a half type may be unseen, as a part of it, beside what its elements show."""
+    seen = _SEEN.get()
+    if seen is not None and (least := seen.least.get(name := subject(what))) is not None:
+        seen.least[name] = least = replace(least, gain=min(least.gain, off))
+        seen[name] = seen[name] and least.gain < 1
 
 
 def _least(size: Tensor, bound: Tensor) -> Least | None:
