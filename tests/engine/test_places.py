@@ -159,3 +159,27 @@ def test_a_plain_function_at_an_infinity_is_not_accused(function):
     report = audit(lambda x: function(x), ["(tensor([0.0, 1.0, 0.5]),)"], laws=laws).report
 
     assert [v for v in report.verdicts if v.status is Status.BROKEN] == []
+
+
+class Overflown(Function):
+    """Its backward takes the exponential of large numbers, and divides one infinity by another."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sigmoid()
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (x,) = ctx.saved_tensors
+        e = (-x).exp()
+        return y_bar * (e / (1 + e).square())
+
+
+def test_what_overflows_before_it_becomes_nan_is_named():
+    (verdict,) = audit(Overflown, ["(tensor([-800.0, 0.5]),)"], laws=["surrogate"], jobs=1).report.verdicts
+
+    number = next(k for k, line in enumerate(Path(__file__).read_text().splitlines(), 1) if "e = (-x).exp()" in line)
+    words = verdict.finding.likely
+    assert f"aten.div, test_places.py:{number + 1}, in backward, of the infinity that " in words
+    assert f"aten.exp, test_places.py:{number}, in backward, makes" in words

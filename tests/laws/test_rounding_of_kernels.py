@@ -227,3 +227,29 @@ def test_a_batch_that_is_wrong_in_eager_mode_too_is_not_called_dropped_by_the_co
 
     assert verdict.status is Status.BROKEN
     assert verdict.finding.likely == "so it is without torch.compile: a batch of this size shows it"
+
+
+class InverseTransform(Function):
+    """The inverse transform of half a spectrum; of equal cotangents all but the first number cancel."""
+
+    @staticmethod
+    def forward(ctx, spectrum):
+        return torch.fft.irfft(spectrum, n=7)
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        weight = torch.full((4,), 2.0, dtype=y_bar.dtype)
+        weight[0] = 1.0
+        return torch.fft.rfft(y_bar) / 7 * weight
+
+
+def test_what_cancels_in_a_transform_leaves_the_rounding_of_its_sums():
+    found = statuses(
+        InverseTransform,
+        "(randn(2, 4, dtype=complex64),)",
+        "primal",
+        "vjp",
+        reference=lambda z: torch.fft.irfft(z, n=7),
+    )
+
+    assert {status for status, _ in found.values()} == {Status.HOLDS}, found

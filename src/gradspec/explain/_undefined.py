@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -11,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from gradspec._place import is_of_gradspec, is_under_test
 from gradspec.law import Finding, Rank, Reason, Trial, broken
@@ -74,22 +77,40 @@ def undefined_in_single(trial: Trial) -> Finding | None:
 
 
 class _FirstNaN(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has no types here
-    """Notes the first operation within a backward pass that makes NaN of numbers, with its line."""
+    """Notes the first operation within a backward pass that makes NaN of numbers, with its line.
+
+    Of infinities, with what makes the first one of numbers.
+    """
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.said = ""
+        self.said, self._overflow = "", ""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         made = with_memory(func)(*args, **(kwargs or {}))
+        given = (args, tuple((kwargs or {}).values()))
         is_asked = not self.said and torch._C._current_graph_task_id() != -1
-        if is_asked and _has_nan(made) and not _has_nan((args, tuple((kwargs or {}).values()))):
-            self.said = f"{str(func).rpartition('.')[0]}, {line_of_the_user()}"
+        if is_asked and _has(made, Tensor.isnan) and not _has(given, Tensor.isnan):
+            self.said = _said_of(func)
+            if self._overflow and _has(given, Tensor.isinf):
+                self.said += f", of the infinity that {self._overflow}, makes"
+        elif not self._overflow and _has(made, Tensor.isinf) and not _is_infinite(given):
+            self._overflow = _said_of(func)
         return made
 
 
-def _has_nan(value: Any) -> bool:
-    return any(bool(t.isnan().any()) for t in tensors_in(value) if t.is_floating_point() or t.is_complex())
+def _said_of(func: Any) -> str:
+    return f"{str(func).rpartition('.')[0]}, {line_of_the_user()}"
+
+
+def _is_infinite(given: Any) -> bool:
+    """Whether an operation is given an infinity, or nothing that it could make one of."""
+    numbers = (abs(one) for one in tree_leaves(given) if type(one) is float)
+    return next(tensors_in(given), None) is None or _has(given, Tensor.isinf) or math.inf in numbers
+
+
+def _has(value: Any, kind: Callable[[Tensor], Tensor]) -> bool:
+    return any(bool(kind(t).any()) for t in tensors_in(value) if t.is_floating_point() or t.is_complex())
 
 
 def _made_by(trial: Trial) -> Reason | None:

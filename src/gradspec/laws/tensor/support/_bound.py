@@ -179,6 +179,8 @@ def _length(name: str, args: Sequence[Any]) -> int:
         # The gradient of a weight is a sum over the samples and the places.
         y_bar = None if name == "convolution" else tensors[0]
         return of_weight if y_bar is None else max(of_weight, y_bar.numel() // max(y_bar.shape[1], 1))
+    if name.startswith("_fft_"):  # it adds in pairs: what cancels in an element leaves their rounding
+        return 1 + math.ceil(math.log2(max(math.prod(tensors[0].shape[dim] for dim in args[1]), 2)))
     if name in _RUNNING and tensors[0].ndim:
         return int(tensors[0].shape[args[1]])
     if name in _SCATTERED:
