@@ -45,6 +45,14 @@ class RotaryInHalf(Rotary):
         return Rotary.angles(x.to(torch.float32)).to(x.dtype)
 
 
+class RotaryInHalfAtOne(Rotary):
+    """As of what jumps, its mistake is gone a little aside."""
+
+    @staticmethod
+    def angles(x):
+        return (RotaryInHalf if bool((x == 1).all()) else Rotary).angles(x)
+
+
 def rotary(x):
     angle = Rotary.angles(x)
     return rotated(x, angle.cos(), angle.sin())
@@ -131,6 +139,7 @@ def test_what_the_reference_has_in_float32_is_asked_for(function, call, referenc
     [
         (Rotary, POSITIONS, rotary),
         (Normed, SMALL, normed),
+        (RotaryInHalfAtOne, "(ones(2, 200, 16, dtype=bfloat16),)", rotary),
         (Softmax, "(randn(6, 300, dtype=bfloat16),)", lambda x: x.softmax(-1)),
         (Softmax, "(8 * randn(6, 300, dtype=float16),)", lambda x: x.softmax(-1)),
     ],

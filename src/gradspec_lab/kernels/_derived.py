@@ -7,7 +7,8 @@ from torch import Tensor
 from torch.utils._python_dispatch import _get_current_dispatch_mode
 
 from gradspec.laws.tensor.support._bound import Bound, Units
-from gradspec.laws.tensor.support._farther import is_half_result, lets_pass, roundings
+from gradspec.laws.tensor.support._call import resembling
+from gradspec.laws.tensor.support._farther import SOUND, apart, is_far
 from gradspec_lab.kernels._judges import Verdicts
 from gradspec_lab.kernels._kernel import Measured, at_stored, derive, upcast
 
@@ -52,7 +53,7 @@ def _judged(kernel: Measured, args: tuple[Any, ...], cotangents: tuple[Tensor, .
         gain = limits.gain(got.double())
         error = (got.double() - limits.right).abs()
         share = float((error / limits.allowed).nan_to_num(nan=float("inf")).max()) if bool(wrong.any()) else 0.0
-        is_far = not is_declared and _is_farther(got, kernel.low[name], limits.right)
+        is_far = not is_declared and _is_farther(kernel, args, cotangents, name)
         found[name] = (
             not bool(wrong.any()) and gain == 1.0 and not is_far,
             f"{share:.3g} of the bound, gain {gain:.6g}",
@@ -60,7 +61,13 @@ def _judged(kernel: Measured, args: tuple[Any, ...], cotangents: tuple[Tensor, .
     return found
 
 
-def _is_farther(got: Tensor, low: Tensor, right: Tensor) -> bool:
-    """Whether a result in a half type is by far farther off than the reference in that type."""
-    is_asked = is_half_result(got) and bool(right.any()) and all(bool(t.isfinite().all()) for t in (got, low, right))
-    return is_asked and roundings(got, right) > lets_pass(low, right)
+def _is_farther(kernel: Measured, args: tuple[Any, ...], cotangents: tuple[Tensor, ...], name: str) -> bool:
+    """Whether a result in a half type is by far farther off than the reference in that type, for other numbers too."""
+    found = apart(kernel.results[name], kernel.low[name], kernel.exact[name])
+    if found is None or not is_far(*found) or found[1] * torch.finfo(kernel.results[name].dtype).eps / 2 >= SOUND:
+        return False
+    other = resembling(args, 1)
+    got, low = (derive(call, kernel, other, cotangents)[name] for call in (kernel.call, kernel.reference))
+    exact = derive(kernel.reference, kernel, upcast(other), upcast(cotangents))[name]
+    elsewhere = apart(got, low, exact)
+    return elsewhere is not None and is_far(*elsewhere)

@@ -10,6 +10,7 @@ Remedy: change forward, or, if forward is right, the primal of the spec.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from torch import Tensor
@@ -18,8 +19,9 @@ from gradspec.law import HOLDS, Finding, Law, Rank, Status, Trial, broken, shown
 from gradspec.laws.tensor.support._call import Inputs, outputs
 from gradspec.laws.tensor.support._compare import compare
 from gradspec.laws.tensor.support._diagnosis import quietly
+from gradspec.laws.tensor.support._differences import in_double
 from gradspec.laws.tensor.support._edge import why_empty
-from gradspec.laws.tensor.support._farther import than_the_reference
+from gradspec.laws.tensor.support._farther import Three, than_the_reference
 from gradspec.laws.tensor.support._limits import value_limits
 from gradspec.laws.tensor.support._reference import on_spec_side
 from gradspec.laws.tensor.support._replay import draws_against_function
@@ -48,9 +50,19 @@ def _check(trial: Trial) -> Finding:
         if (finding := compare(trial, what, mine, theirs, limits=limits.get(k))) is not HOLDS:
             noisy = "the primal of the spec draws random numbers, and the function draws none"
             return replace(finding, likely=noisy) if draws_against_function(trial) else finding
-        if (finding := than_the_reference(trial, what, mine, theirs, limits.get(k))) is not HOLDS:
+        if (limit := limits.get(k)) is None:
+            continue
+        again = partial(_place_of, trial, k)
+        if (finding := than_the_reference(trial, what, (mine, theirs, limit.right), again)) is not HOLDS:
             return finding
     return HOLDS
+
+
+def _place_of(trial: Trial, place: int, inputs: Inputs) -> Three:
+    """Return an output, the primal's in the same dtype, and in float64."""
+    calls = ((trial.spec.function, inputs), (trial.spec.primal, inputs), (trial.spec.primal, in_double(inputs)))
+    got, expected, right = (outputs(call(*at.args()))[place] for call, at in calls)
+    return got, expected, right
 
 
 def returns_no_tensor(trial: Trial) -> Finding | None:

@@ -27,7 +27,8 @@ from gradspec.laws.tensor.support._call import Inputs, SpecFaultError, cotangent
 from gradspec.laws.tensor.support._compare import allowed, by_float32, compare_all, largest
 from gradspec.laws.tensor.support._dense import dense
 from gradspec.laws.tensor.support._diagnosis import quietly, unreduced
-from gradspec.laws.tensor.support._farther import than_the_reference
+from gradspec.laws.tensor.support._differences import double, in_double
+from gradspec.laws.tensor.support._farther import Three, than_the_reference
 from gradspec.laws.tensor.support._guess import of_float32
 from gradspec.laws.tensor.support._limits import gradient_limits
 from gradspec.laws.tensor.support._reference import is_of_module, on_spec_side, reference
@@ -62,11 +63,20 @@ def _check(trial: Trial) -> Finding:
         if finding is not HOLDS:
             return replace(finding, details={**finding.details, MEANT: _MEANT}) if finding.got == "None" else finding
         for argument in inputs.wrt if name.startswith("random") else ():
-            mine, theirs, limit = got[argument], expected[argument], limits.get(argument)
-            what = f"gradient of `{argument}`"
-            if (finding := than_the_reference(trial, what, mine, theirs, limit)) is not HOLDS:
+            if (limit := limits.get(argument)) is None:
+                continue
+            three, again = (got[argument], expected[argument], limit.right), partial(_gradient_of, trial, argument, v)
+            if (finding := than_the_reference(trial, f"gradient of `{argument}`", three, again)) is not HOLDS:
                 return finding
     return _where_sloped(trial, inputs)
+
+
+def _gradient_of(trial: Trial, argument: str, v: tuple[Tensor, ...], inputs: Inputs) -> Three:
+    """Return a gradient, the surrogate's in the same dtype, and in float64."""
+    right, wide = reference(trial.spec), tuple(map(double, v))
+    calls = ((right, inputs, v), (trial.spec.function, inputs, v), (right, in_double(inputs), wide))
+    expected, got, exact = (vjp(call, at, tuple(t.clone() for t in w))[argument] for call, at, w in calls)
+    return got, expected, exact
 
 
 def _unlooked(trial: Trial, inputs: Inputs) -> Finding:
