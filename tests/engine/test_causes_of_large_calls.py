@@ -117,3 +117,24 @@ def test_a_flag_and_a_real_part_are_named(function, call, new):
 
     assert reason.kind == "repair"
     assert new in reason.words
+
+
+class Table(Function):
+    """Rows times a table; its gradient is the mean over the rows."""
+
+    @staticmethod
+    def forward(ctx, x, table):
+        ctx.save_for_backward(x, table)
+        return x * table
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        x, table = ctx.saved_tensors
+        return y_bar * table, (y_bar * x).mean(0)
+
+
+@pytest.mark.parametrize("how", [{}, {"law": "vjp", "reference": lambda x, table: x * table}])
+def test_a_factor_is_said_with_the_line_that_makes_it(how):
+    words = reason_of(Table, "(randn(5, 3), randn(3))", **how).words
+
+    assert "factor 0.2, which is 1 / 5; right with `(y_bar * x).sum(0)` in place of `(y_bar * x).mean(0)`" in words

@@ -73,7 +73,7 @@ def _why(law: Law, trial: Trial, numbers: Finding | None) -> Reason | None:
     # A factor in all directions is said of each argument; of what is wrong in another way the numbers tell more.
     if numbers is not None and numbers.reason is not None:
         tells_more = len(each) > 1 and "wrong" in each.values()
-        if not words or tells_more or numbers.reason.kind == "range":
+        if not words or tells_more or numbers.reason.kind == "range" or "statement" in numbers.reason.evidence:
             return numbers.reason
     short = [name for name, how in each.items() if how.endswith(EXACT)]
     evidence = {"arguments": {name: how for name, how in each.items() if how}} | ({"digits": short} if short else {})
