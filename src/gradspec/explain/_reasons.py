@@ -114,7 +114,10 @@ def _of_a_gradient(law: Law, trial: Trial) -> Reason | None:
     if not is_low(inputs):
         return why_gradient(trial)
     if is_half(inputs) and quietly(lambda: is_nearer_in_double(trial, inputs)):
-        return of_function(trial, inputs).reason or why_in_a_half_type(trial, inputs, of_values=False)
+        own = of_function(trial, inputs).reason
+        if own is not None and own.kind != "rounded at":
+            return own
+        return why_in_a_half_type(trial, inputs, of_values=False) or own
     wide = in_double(inputs)
     of_wide = replace(trial, case=replace(trial.case, args=wide.args(), kwargs={}))
     found: Finding | None = quietly(lambda: law.check(replace(of_wide)))
