@@ -67,7 +67,7 @@ from gradspec.explain._symptoms import (
     transposed,
 )
 from gradspec.explain._terms import missing_sum, missing_term, other_dimension
-from gradspec.explain._wrong import NEAR, NEARLY, Wrong, scaled
+from gradspec.explain._wrong import MENDED, NEAR, NEARLY, Wrong, scaled
 from gradspec.law import HOLDS, Reason, Trial
 from gradspec.laws.tensor.support._call import WIDE, Inputs, cotangents, like, outputs
 from gradspec.laws.tensor.support._compare import compare
@@ -233,7 +233,8 @@ def _with_its_line(found: Reason | None, wrong: Wrong) -> Reason | None:
     without = _shown(test, wrong)
     if without is None:
         return found
-    return replace(found, words=f"{found.words}; {without.words}", evidence={**found.evidence, **without.evidence})
+    evidence = {**found.evidence, **without.evidence} | ({MENDED: without.words} if test is changed else {})
+    return replace(found, words=f"{found.words}; {without.words}", evidence=evidence)
 
 
 def _nearly(wrong: Wrong) -> Reason | None:

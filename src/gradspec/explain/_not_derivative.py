@@ -16,6 +16,7 @@ from gradspec._one_line import listed
 from gradspec.explain._linearity import ADDS, CLIPPED, NOT_LINEAR, SMALL, adds, ignores
 from gradspec.explain._other_calls import without_empty_groups, without_negative_indices
 from gradspec.explain._repeated import ASSIGNED, SHARED, last_of_each, masked_rows
+from gradspec.explain._wrong import MENDED
 from gradspec.law import Finding, Law, Reason, Status, Trial
 from gradspec.laws.tensor.support._call import Inputs, differentiable, like, outputs, vjp
 from gradspec.laws.tensor.support._diagnosis import quietly
@@ -73,8 +74,10 @@ def _why(law: Law, trial: Trial, numbers: Finding | None) -> Reason | None:
     # A factor in all directions is said of each argument; of what is wrong in another way the numbers tell more.
     if numbers is not None and numbers.reason is not None:
         tells_more = len(each) > 1 and "wrong" in each.values()
-        if not words or tells_more or numbers.reason.kind == "range" or "statement" in numbers.reason.evidence:
+        if not words or tells_more or numbers.reason.kind == "range":
             return numbers.reason
+        # That is said once for all arguments, and the line that makes it.
+        words += f"; {mended}" if (mended := numbers.reason.evidence.get(MENDED)) else ""
     short = [name for name, how in each.items() if how.endswith(EXACT)]
     evidence = {"arguments": {name: how for name, how in each.items() if how}} | ({"digits": short} if short else {})
     return Reason(kind="of arguments", words=words, evidence=evidence) if words else None

@@ -21,6 +21,8 @@ from gradspec.laws.tensor.support._rounding import FAR
 _TIMES = 4
 #: What a solver's tolerance or a float32 on the way may leave, in parts of the largest element.
 NEARLY = 1e-6
+#: Under which name the evidence of a factor has what mends it, in words.
+MENDED = "mended"
 #: Under which name it is noted that a search came so near.
 NEAR = "nearly"
 
