@@ -126,24 +126,28 @@ def _said(law: Law, subject: Subject, case: Case, measured: Measured, profile: P
     if numbers is not None:
         return _Shown(why_not_derivative(law, trial, numbers), numbers)
     # Differences show a cause in float64 only: a call with arguments of less is made with more, where that is taken.
-    if (other := _in_double(trial_of, case)) is not None and other[1].reason is not None:
-        return _Shown(why_not_derivative(law, *other), other[1])
+    if wide := in_dtype((case,), torch.float64):
+        other = trial_of(wide[0])
+        found: Finding | None = quietly(lambda: by_differences(other))
+        if found is not None and found.reason is not None:
+            return _Shown(why_not_derivative(law, other, found), found)
     # And of few numbers only.
     small: Case | None = quietly(lambda: _made_small(law, trial_of, case, seed, profile.device))
-    if small is not None and (other := _in_double(trial_of, small)) is not None and other[1].reason is not None:
-        why = why_not_derivative(law, *other)
-        if why is not None and why.kind not in _OF_ITS_OWN:
-            of = f"of the {subject_of(other[1].argument)}: " if why is other[1].reason else ""
-            return _Shown(replace(why, words=f"{of}{why.words} (shown by {small.name})"), None)
+    if small is not None and (why := _of_a_small_call(law, trial_of, small)) is not None:
+        return _Shown(why, None)
     return _Shown(why_not_derivative(law, trial), None)
 
 
-def _in_double(trial_of: Callable[[Case], Trial], case: Case) -> tuple[Trial, Finding] | None:
-    """Return a call in float64 and how its gradients differ from differences; None where it is refused, or right."""
-    wide = in_dtype((case,), torch.float64) or (case,)
-    trial = trial_of(wide[0])
+def _of_a_small_call(law: Law, trial_of: Callable[[Case], Trial], small: Case) -> Reason | None:
+    """Return what a smaller call shows in float64 that is true of the one which is asked about, too."""
+    (wide,) = in_dtype((small,), torch.float64) or (small,)
+    trial = trial_of(wide)
     found: Finding | None = quietly(lambda: by_differences(trial))
-    return None if found is None else (trial, found)
+    why = None if found is None or found.reason is None else why_not_derivative(law, trial, found)
+    if found is None or why is None or why.kind in _OF_ITS_OWN:
+        return None
+    of = f"of the {subject_of(found.argument)}: " if why is found.reason else ""
+    return replace(why, words=f"{of}{why.words} (shown by {small.name})")
 
 
 def _made_small(law: Law, trial_of: Callable[[Case], Trial], case: Case, seed: int, device: str) -> Case | None:

@@ -138,8 +138,6 @@ TESTS: tuple[Test, ...] = (
 )
 #: What says where a gradient is right, and not what mends it.
 _OF_A_PLACE = ("option", "places", "one slice", "one element")
-#: What one number or one word of a line may have made.
-_OF_A_FACTOR = ("factor",)
 #: What puts other numbers in a place, and shows nothing where all should be zero, as behind a softmax of one number.
 _OF_NUMBERS = (of_forward, at_the_output, of_a_saved_tensor, of_a_value_of_forward, with_one_element)
 #: What holds at the point of the case only, and is asked again for other cotangents there.
@@ -224,7 +222,7 @@ def _with_its_line(found: Reason | None, wrong: Wrong) -> Reason | None:
         return None
     if found.kind == "even or odd":
         test: Test = in_some_places
-    elif found.kind in _OF_A_FACTOR:
+    elif found.kind == "factor":
         test = changed
     elif found.kind in NOT_LINEAR:
         test = without_a_call

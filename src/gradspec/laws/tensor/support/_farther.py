@@ -17,6 +17,7 @@ from gradspec.laws.tensor.support._call import Inputs, differentiable, resemblin
 from gradspec.laws.tensor.support._compare import describe, element
 from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._differences import double
+from gradspec.laws.tensor.support._rounded_line import HALF, share
 from gradspec.laws.tensor.support._witness import note_norm
 from gradspec.spec import Accuracy
 
@@ -30,7 +31,7 @@ LITTLE = 12.0
 
 def roundings(got: Tensor, right: Tensor) -> float:
     """Return how far a result is off in the Euclidean norm, in units of rounding of its dtype."""
-    return float((double(got) - right).norm() / right.norm()) / (torch.finfo(got.dtype).eps / 2)
+    return share(got, right) / (torch.finfo(got.dtype).eps / 2)
 
 
 def is_far(mine: float, theirs: float) -> bool:
@@ -95,4 +96,4 @@ def _said(what: str, got: Tensor, right: Tensor, mine: float, theirs: float) -> 
 
 def is_half_result(value: Any) -> bool:
     """Whether it is a tensor of a half type with numbers in it."""
-    return differentiable(value) and bool(value.numel()) and value.dtype in (torch.float16, torch.bfloat16)
+    return differentiable(value) and bool(value.numel()) and value.dtype in HALF

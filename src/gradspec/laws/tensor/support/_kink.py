@@ -81,10 +81,12 @@ def tied(x: tuple[Tensor, ...], seed: int) -> tuple[Tensor, ...] | None:
     As the maximum of equal numbers, a function may be smooth there, and which of them gets its gradient is a choice
     that the sum of their gradients does not show. What is zero stays: there most functions have a kink of their own.
     """
-    numbers = torch.cat([_real(t).flatten() for t in x])
+    if any(t.is_complex() for t in x):
+        return None
+    numbers = torch.cat([double(t.detach()).flatten() for t in x])
     _, group, counts = numbers.unique(return_inverse=True, return_counts=True)  # type: ignore[no-untyped-call]
     moves = (counts[group] > 1) & (numbers != 0)
-    if any(t.is_complex() for t in x) or not bool(moves.any()):
+    if not bool(moves.any()):
         return None
     generator = torch.Generator().manual_seed(seed)
     steps = torch.randn(len(counts), generator=generator, dtype=torch.float64).to(numbers.device)

@@ -14,8 +14,9 @@ from gradspec.laws.tensor.support._bound import RoundedOperations, Units
 from gradspec.laws.tensor.support._call import Inputs, differentiable, like
 from gradspec.laws.tensor.support._carried import CarriedInSingle, SavedInSingle
 from gradspec.laws.tensor.support._compare import describe
+from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._differences import digits, double, in_double, is_half
-from gradspec.laws.tensor.support._farther import LITTLE
+from gradspec.laws.tensor.support._farther import LITTLE, roundings
 from gradspec.laws.tensor.support._farther import TIMES as TIMES_CLOSER
 from gradspec.laws.tensor.support._rounded_line import HALF, rounded_line, share
 
@@ -105,11 +106,8 @@ def _lost_in_a_line(name: str, got: Tensor | None, expected: Tensor | None, agai
     """Say whether a result in a half type is far off for what one line computes in it: whoever wrote it may mean so."""
     if got is None or expected is None or got.dtype not in HALF or not _error(got, expected) > LITTLE:
         return HOLDS
-    try:
-        found = rounded_line(again, expected, share(got, expected), TIMES_CLOSER)
-    except Exception:  # it does not run in float32
-        return HOLDS
-    if found is None:
+    found = quietly(lambda: rounded_line(again, expected, share(got, expected), TIMES_CLOSER))
+    if found is None:  # or it does not run in float32
         return HOLDS
     kind, worst = str(got.dtype).removeprefix("torch."), int((double(got) - expected).abs().flatten().argmax())
     return broken(
@@ -145,9 +143,9 @@ def _lost_on_the_way(
                 continue
             name = str(got.dtype).removeprefix("torch.")
             worst = int((double(got) - expected).abs().flatten().argmax())
-            share = float((double(got) - expected).norm() / expected.norm())
+            off = share(got, expected)
             return broken(
-                f"{names[place]} is off by {share:.1%} in {name}: {said.format(line=line, name=name)}, "
+                f"{names[place]} is off by {off:.1%} in {name}: {said.format(line=line, name=name)}, "
                 f"and in float32 it would be {closer:.0f} times closer",
                 argument=f"{names[place].removeprefix('the ')}, {describe(got)}",
                 got=f"{got.flatten()[worst].item():.6g}",
@@ -155,7 +153,7 @@ def _lost_on_the_way(
                 reason=Reason(
                     kind="accumulated",
                     words=f"{words.format(name=name)} ({line})",
-                    evidence={"closer": closer, "line": line, "off": share},
+                    evidence={"closer": closer, "line": line, "off": off},
                 ),
             )
     return HOLDS
@@ -165,7 +163,7 @@ def _error(got: Tensor | None, expected: Tensor | None) -> float:
     """Return how far a gradient is off, in units of rounding of its dtype; 0 where that says nothing."""
     if got is None or expected is None or not bool(got.isfinite().all()) or not float(expected.norm()):
         return 0.0
-    return float((double(got) - expected).norm() / expected.norm()) / (torch.finfo(got.dtype).eps / 2)
+    return roundings(got, expected)
 
 
 class _Scattered:
