@@ -14,7 +14,8 @@ from gradspec.laws.tensor.support._call import Inputs, cotangents, differentiabl
 from gradspec.laws.tensor.support._differences import double, in_double
 from gradspec.laws.tensor.support._farther import TIMES
 from gradspec.laws.tensor.support._reference import on_spec_side, reference
-from gradspec.laws.tensor.support._rounded_line import HALF, rounded_line, share
+from gradspec.laws.tensor.support._rounded_line import rounded_line, share
+from gradspec.laws.tensor.support._wide_memory import HALF
 
 
 def why_in_a_half_type(trial: Trial, inputs: Inputs, *, of_values: bool) -> Reason | None:

@@ -12,25 +12,21 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
 from gradspec._place import calling_line
+from gradspec.laws.tensor.support._wide_memory import HALF, WideMemory, address, is_half
 
 #: Additions, and what else keeps a sum that is carried from one term to the next.
 _SUMS = ("add", "sub", "addcmul", "addcdiv", "addmm", "addmv", "addr", "baddbmm", "lerp")
 _LINEAR = (*_SUMS, "mul", "div", "neg", "clone")
 #: Sums of several terms into places that an index names.
 _INDEXED = ("index_add", "scatter_add", "index_put")
-_HALF = (torch.float16, torch.bfloat16)
 #: From how many additions on a sum is a long one.
 CHAIN = 8
 
 
 @dataclass
-class _Kept:
-    """What a piece of memory would hold if sums were carried in float32."""
+class _Sum:
+    """A sum that a piece of memory holds."""
 
-    #: Keeps the memory, so that no other one gets its address.
-    memory: torch.UntypedStorage
-    #: Number by number, in the order of the memory.
-    values: Tensor
     #: How many additions have led to it.
     additions: int = 0
     #: The line of the last of them.
@@ -49,7 +45,9 @@ class CarriedInSingle(TorchDispatchMode):  # type: ignore[no-untyped-call]  # to
     def __init__(self, *, in_backward: bool = False) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._in_backward = in_backward
-        self._kept: dict[int, _Kept] = {}
+        self._memory = WideMemory()
+        #: By the address of a memory.
+        self._sums: dict[int, _Sum] = {}
         #: The line of the last addition of the longest sum, if one is long.
         self.line, self._most = "", CHAIN - 1
 
@@ -61,55 +59,35 @@ class CarriedInSingle(TorchDispatchMode):  # type: ignore[no-untyped-call]  # to
         name = func.overloadpacket.__name__
         kind, is_written = name.rstrip("_"), name.endswith("_")
         terms = _terms(kind, args)
-        if _is_half(args) and (terms or kind in _LINEAR) and (line := calling_line()) and (terms or self._any(args)):
+        if _adds(args) and (terms or kind in _LINEAR) and (line := calling_line()) and (terms or self._any(args)):
             return self._carried(func, args, kwargs, line if terms else "", terms, is_written=is_written)
         found = func(*args, **kwargs)
-        if is_written and self._of(args[0]) and not (kind == "copy" and _is_same(*args[:2])):
-            self._seen(args[0])[1].copy_(args[0])
+        if is_written and args[0] in self._memory and not (kind == "copy" and _is_same(*args[:2])):
+            self._memory.shown(args[0]).copy_(args[0])
         return found
 
     def _carried(
         self, func: Callable[..., Any], args: Any, kwargs: Any, line: str, terms: int, *, is_written: bool
     ) -> Tensor:
-        wide = tree_map(self._wide, args)
         before = self._any(args)
+        wide = tree_map(self._memory.wide, args)
         if is_written:
-            kept, values = self._seen(args[0])
-            func(values, *wide[1:], **kwargs)
-            args[0].copy_(values)
             found: Tensor = args[0]
+            func(values := self._memory.shown(found), *wide[1:], **kwargs)
+            found.copy_(values)
         else:
             exact = func(*wide, **kwargs)
-            found = torch.empty_like(exact, dtype=args[0].dtype).copy_(exact)
-            kept, values = self._seen(found)
-            values.copy_(exact)
-        kept.additions = max((one.additions for one in (kept, *before)), default=0) + terms
-        kept.line = line or next((one.line for one in before), kept.line)
-        if kept.additions > self._most:
-            self._most, self.line = kept.additions, kept.line
+            found = self._memory.put(torch.empty_like(exact, dtype=args[0].dtype), exact)
+        total = self._sums.setdefault(address(found), _Sum())
+        total.additions = max(one.additions for one in (total, *before)) + terms
+        total.line = line or next((one.line for one in before), total.line)
+        if total.additions > self._most:
+            self._most, self.line = total.additions, total.line
         return found
 
-    def _any(self, args: Any) -> list[_Kept]:
-        return [kept for value in args if (kept := self._of(value))]
-
-    def _of(self, value: Any) -> _Kept | None:
-        """Return what is kept for a tensor's memory, if anything is."""
-        if not isinstance(value, Tensor) or value.dtype not in _HALF:
-            return None
-        return self._kept.get(value.untyped_storage()._cdata)
-
-    def _seen(self, value: Tensor) -> tuple[_Kept, Tensor]:
-        """Return what is kept for a tensor's memory, and the part of it that the tensor shows."""
-        memory = value.untyped_storage()
-        if (kept := self._of(value)) is None:
-            whole = torch.empty(0, dtype=value.dtype, device=value.device).set_(memory)
-            kept = self._kept[memory._cdata] = _Kept(memory, whole.float())
-        return kept, kept.values.as_strided(value.shape, value.stride(), value.storage_offset())
-
-    def _wide(self, value: Any) -> Any:
-        if not isinstance(value, Tensor) or value.dtype not in _HALF:
-            return value
-        return self._seen(value)[1].clone() if self._of(value) else value.float()
+    def _any(self, args: Any) -> list[_Sum]:
+        """Return the sums that the arguments of an operation hold."""
+        return [self._sums[address(value)] for value in args if is_half(value) and address(value) in self._sums]
 
 
 class SavedInSingle(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has no types here
@@ -141,13 +119,12 @@ class SavedInSingle(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torc
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run an operation; note what it rounds to a half type."""
         found = func(*args, **(kwargs or {}))
-        if func.overloadpacket.__name__ == "_to_copy" and found.dtype in _HALF and args[0].dtype == torch.float32:
-            memory = found.untyped_storage()
-            self._rounded[memory._cdata] = memory, args[0], calling_line()
+        if func.overloadpacket.__name__ == "_to_copy" and found.dtype in HALF and args[0].dtype == torch.float32:
+            self._rounded[address(found)] = found.untyped_storage(), args[0], calling_line()
         return found
 
     def _unpack(self, tensor: Tensor) -> Tensor:
-        _, wide, line = self._rounded.get(tensor.untyped_storage()._cdata, (None, tensor, ""))
+        _, wide, line = self._rounded.get(address(tensor), (None, tensor, ""))
         if not line or wide.shape != tensor.shape or any(torch.equal(tensor, y) for y in self._outputs):
             return tensor
         self.line = line
@@ -162,12 +139,12 @@ def _terms(kind: str, args: Any) -> int:
     return 0 if index is None or not index.numel() else index.numel() // index.unique().numel()
 
 
-def _is_half(args: Any) -> bool:
+def _adds(args: Any) -> bool:
     """Whether an operation adds to a tensor of a half type, and nothing wider is among its arguments."""
     tensors = [value for value in args if isinstance(value, Tensor) and value.is_floating_point()]
     if not tensors or tensors[0] is not args[0] or tensors[0].layout is not torch.strided:
         return False
-    return all(value.dtype in _HALF or not value.ndim for value in tensors) and tensors[0].dtype in _HALF
+    return is_half(tensors[0]) and all(is_half(value) or not value.ndim for value in tensors)
 
 
 def _is_same(one: Tensor, other: Any) -> bool:

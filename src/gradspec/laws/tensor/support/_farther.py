@@ -17,7 +17,8 @@ from gradspec.laws.tensor.support._call import Inputs, differentiable, resemblin
 from gradspec.laws.tensor.support._compare import describe, element
 from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._differences import double
-from gradspec.laws.tensor.support._rounded_line import HALF, share
+from gradspec.laws.tensor.support._rounded_line import share
+from gradspec.laws.tensor.support._wide_memory import HALF
 from gradspec.laws.tensor.support._witness import note_norm
 from gradspec.spec import Accuracy
 

@@ -21,6 +21,7 @@ from gradspec.laws.tensor.support._compare import largest
 from gradspec.laws.tensor.support._differences import in_double, is_single
 from gradspec.laws.tensor.support._jumping import digits_of, jumps, unlike, values_of
 from gradspec.laws.tensor.support._memory import overlap
+from gradspec.laws.tensor.support._wide_memory import HALF
 
 #: How to answer.
 ANSWER = (
@@ -30,7 +31,6 @@ ANSWER = (
 #: How far an argument moves, by dtype. All digits of a float64 show in the smaller step, and in the larger one those of
 #: a function that computes in float32; a step of less than an element's plateau crosses no edge of most elements.
 _STEPS = {torch.float64: (1e-8, 1e-5), torch.float32: (1e-3,)}
-_HALF = (torch.bfloat16, torch.float16)
 #: How far one element moves by itself, of its size: within a step of most, and further than its dtype rounds.
 _SMALL = {torch.float64: 1e-5, torch.float32: 1e-4}
 #: Which share of the largest slope another one has that is more than the first one's rounding.
@@ -215,9 +215,9 @@ def is_flat(function: Callable[..., tuple[Tensor, ...]], inputs: Inputs, name: s
     """
     places = list(_places(inputs))
     # A half type hides a step of forward within its rounding.
-    wide = [(names, tuple(t.float() if t.dtype in _HALF else t for t in x)) for names, x in places]
+    wide = [(names, tuple(t.float() if t.dtype in HALF else t for t in x)) for names, x in places]
     said = [found for place in wide if (found := _is_flat_at(function, place, name)) is not None]
-    if not said and any(t.dtype in _HALF for t in inputs.tensors()):  # it takes its own type alone
+    if not said and any(t.dtype in HALF for t in inputs.tensors()):  # it takes its own type alone
         said = [found for place in places if (found := _is_flat_at(function, place, name)) is not None]
     return len(said) > 1 and said.count(False) <= (len(said) > 2)
 
@@ -316,7 +316,7 @@ def _is_flat_at(
 
 def _crossed(a: Tensor, b: Tensor, *, is_narrow: bool = False) -> float:
     """Return the share of elements that differ by more than rounding: what is added and taken away again leaves it."""
-    units = _ROUNDED_ONCE if is_narrow or a.dtype in _HALF else _ROUNDED
+    units = _ROUNDED_ONCE if is_narrow or a.dtype in HALF else _ROUNDED
     rounded = units * torch.finfo(torch.float32 if is_narrow else a.dtype).eps
     return float(((a - b).abs() > rounded * largest(a)).double().mean())
 

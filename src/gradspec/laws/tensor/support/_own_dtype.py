@@ -18,7 +18,8 @@ from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._differences import digits, double, in_double, is_half
 from gradspec.laws.tensor.support._farther import LITTLE, roundings
 from gradspec.laws.tensor.support._farther import TIMES as TIMES_CLOSER
-from gradspec.laws.tensor.support._rounded_line import HALF, rounded_line, share
+from gradspec.laws.tensor.support._rounded_line import rounded_line, share
+from gradspec.laws.tensor.support._wide_memory import HALF
 
 #: What a function returns, and its gradients.
 Results = tuple[tuple[Tensor, ...], tuple[Tensor | None, ...]]

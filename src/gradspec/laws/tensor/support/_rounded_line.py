@@ -14,8 +14,8 @@ from torch.utils._pytree import tree_leaves, tree_map
 from gradspec._place import calling_line
 from gradspec.law import Reason
 from gradspec.laws.tensor.support._differences import double
+from gradspec.laws.tensor.support._wide_memory import WideMemory, is_half, names_half
 
-HALF = (torch.float16, torch.bfloat16)
 #: How many lines are tried, and which part of what is lost one of them has to lose by itself.
 _MOST, _PART = 64, 0.5
 
@@ -50,14 +50,13 @@ class _InSingle(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch ha
         self.but = but
         #: The lines that compute something of a half type, in the order of their calls.
         self.lines: dict[str, None] = {}
-        #: By the address of a memory: it, so that no other one gets its address, and its numbers in float32.
-        self._kept: dict[int, tuple[torch.UntypedStorage, Tensor]] = {}
+        self._memory = WideMemory()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run an operation; one that reads or makes a half type runs in float32 too, and gives its result."""
         kwargs, schema = kwargs or {}, func._schema
         is_view = any(one.alias_info is not None and not one.alias_info.is_write for one in schema.returns)
-        if is_view or not any(_is_half(value) for value in tree_leaves((args, kwargs))):
+        if is_view or not any(is_half(value) or names_half(value) for value in tree_leaves((args, kwargs))):
             return func(*args, **kwargs)
         if line := calling_line():
             self.lines[line] = None
@@ -67,20 +66,21 @@ class _InSingle(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch ha
         found = func(*args, **kwargs)
         if as_it_is:
             return found
-        exact = func(*tree_map(self._wide, args), **tree_map(self._wide, kwargs))
-        return tree_map(self._with, found, exact)
+        wide = self._memory.wide
+        return tree_map(self._with, found, func(*tree_map(wide, args), **tree_map(wide, kwargs)))
 
     def _written(self, func: Any, args: Any, kwargs: Any, *, as_it_is: bool) -> Any:
-        target = args[0]
-        if as_it_is or not _is_half(target):
-            if not as_it_is:
-                args, kwargs = (target, *tree_map(self._wide, args[1:])), tree_map(self._wide, kwargs)
+        target, wide = args[0], self._memory.wide
+        if not as_it_is:
+            args, kwargs = (target, *tree_map(wide, args[1:])), tree_map(wide, kwargs)
+        if not is_half(target):
+            return func(*args, **kwargs)
+        if as_it_is:
             found = func(*args, **kwargs)
-            if _is_half(target):
-                self._shown(target).copy_(target)
+            self._memory.shown(target).copy_(target)
             return found
-        values = self._shown(target)
-        func(values, *tree_map(self._wide, args[1:]), **tree_map(self._wide, kwargs))
+        values = self._memory.shown(target)
+        func(values, *args[1:], **kwargs)
         target.copy_(values)
         return target
 
@@ -88,29 +88,7 @@ class _InSingle(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch ha
         """Return a result that holds what its dtype holds of the exact one, and keep that."""
         if not isinstance(found, Tensor) or not found.is_floating_point():
             return found
-        if _is_half(found):
-            self._shown(found.copy_(exact)).copy_(exact)
-            return found
-        return exact.to(found.dtype)
-
-    def _wide(self, value: Any) -> Any:
-        if not _is_half(value):
-            return value
-        if not isinstance(value, Tensor):
-            return torch.float32
-        return self._shown(value).clone() if value.untyped_storage()._cdata in self._kept else value.float()
-
-    def _shown(self, value: Tensor) -> Tensor:
-        """Return the numbers in float32 of what a tensor shows of its memory."""
-        memory = value.untyped_storage()
-        if memory._cdata not in self._kept:
-            whole = torch.empty(0, dtype=value.dtype, device=value.device).set_(memory)
-            self._kept[memory._cdata] = memory, whole.float()
-        return self._kept[memory._cdata][1].as_strided(value.shape, value.stride(), value.storage_offset())
-
-
-def _is_half(value: Any) -> bool:
-    return value in HALF if isinstance(value, torch.dtype) else isinstance(value, Tensor) and value.dtype in HALF
+        return self._memory.put(found, exact) if is_half(found) else exact.to(found.dtype)
 
 
 def rounded_line(compute: Callable[[], Any], exact: Tensor, lost: float, times: float) -> RoundedLine | None:
