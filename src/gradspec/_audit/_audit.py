@@ -46,7 +46,7 @@ from gradspec._audit._selection import selected
 from gradspec._audit._subject import Subject, home_in, subject_of
 from gradspec._audit._words import in_words, reworded
 from gradspec._audit._written import promised, proposed
-from gradspec._engine._compiler import import_dynamo
+from gradspec._engine._compiler import import_autograd, import_dynamo
 from gradspec._engine._lost import why_lost
 from gradspec._engine._named import laws_of
 from gradspec._engine._parallel import Progress
@@ -173,6 +173,7 @@ def audit(
     profile = profile or load_profile("quick")
     check_profile(profile)
     profile = replace(profile, device=where(profile, function, cases))
+    import_autograd()  # before the first child
     cases, anew = redrawn(function, cases, profile, seed)
     if sweep:
         alike: Any = {"name": name, "path": path, "seed": seed, "jobs": jobs, "reference": reference}

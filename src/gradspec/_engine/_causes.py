@@ -51,7 +51,8 @@ def judged(finding: Finding, check: Check, trial: NewTrial, prior: Mapping[str, 
     if law.capability is None:
         return with_reason(law, trial, finding)  # type: ignore[arg-type]  # a law of functions has such trials
     # With the plain finding: what an experiment on this function adds, that on a sound one of its form does not have.
-    cause = quietly(lambda: cause_of(law, trial(), finding))  # type: ignore[arg-type]  # a law of functions has such trials
+    is_asked = promised is not None
+    cause = quietly(lambda: cause_of(law, trial(), finding, in_full=is_asked))  # type: ignore[arg-type]  # a law of functions has such trials
     if cause is None:
         return with_reason(law, trial, finding)  # type: ignore[arg-type]  # a law of functions has such trials
     if promised is None:

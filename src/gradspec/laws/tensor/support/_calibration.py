@@ -70,8 +70,15 @@ class Cause:
         return [PATCHES[name].format(name=self.names[0] if self.names else "NAME") for name in self.lacks]
 
 
-def cause_of(law: Law, trial: Trial, finding: Finding) -> Cause | None:
-    """Return why a violation is not the function's own; None where it is, or where there is no Function."""
+def cause_of(law: Law, trial: Trial, finding: Finding, *, in_full: bool = True) -> Cause | None:
+    """Return why a violation is not the function's own; None where it is, or where there is no Function.
+
+    Args:
+        law: the law.
+        trial: its view of the case.
+        finding: the violation.
+        in_full: name what is needed, and not all that the form lacks: a compilation or more for each part of it.
+    """
     inputs = Inputs.of(trial)
     try:
         y = trial.spec.function(*inputs.args(inputs.leaves()))
@@ -85,9 +92,12 @@ def cause_of(law: Law, trial: Trial, finding: Finding) -> Cause | None:
     if form.overlapping and not _holds_of_copies(law, trial):
         return None
     names = tuple(cls.__name__ for cls in classes)
-    lacking = form.lacking
+    if not form.lacking or _found(law, trial, _with(form, form.lacking)).status is not Status.HOLDS:
+        return Cause((), names)
+    if not in_full:
+        return Cause(form.lacking, names)
     added: list[str] = []
-    for name in lacking:
+    for name in form.lacking:
         added.append(name)
         if _found(law, trial, _with(form, added)).status is Status.HOLDS:
             needed = [one for one in added if not _holds_without(law, trial, form, added, one)]

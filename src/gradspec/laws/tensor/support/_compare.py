@@ -70,7 +70,7 @@ def compare(
             note(what, None, zero)
             return HOLDS
         return broken(
-            f"no gradient flows at all: {what} is None",
+            f"{what} is None",
             argument=what,
             got="None",
             expected=describe(expected),
