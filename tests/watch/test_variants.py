@@ -112,10 +112,15 @@ def test_threads_may_call_a_function_at_once(tmp_path):
     store = Store(tmp_path)
     watcher = Watcher(store.note, at=0)
     watcher.start()
+    together = threading.Barrier(6)
+
+    def run(k):
+        together.wait()
+        for j in range(20):
+            use(SharedSlope, float(k + j))
+
     try:
-        threads = [
-            threading.Thread(target=lambda k=k: [use(SharedSlope, float(k + j)) for j in range(20)]) for k in range(6)
-        ]
+        threads = [threading.Thread(target=run, args=(k,)) for k in range(6)]
         for thread in threads:
             thread.start()
         for thread in threads:

@@ -219,9 +219,11 @@ class Watcher:
         wrapt.register_post_import_hook(hooked, "torch._dynamo.variables.misc")
 
     def _seen(self, target: Any) -> Seen:
-        found = self._by_target.get(target)
-        if found is None:
-            with self._lock:
+        if (found := self._by_target.get(target)) is not None:
+            return found
+        with self._lock:
+            found = self._by_target.get(target)  # another thread may have been first
+            if found is None:
                 is_operator = isinstance(target, OpOverload)
                 key = _operator_key(target) if is_operator else f"{_module_of(target)}:{target.__qualname__}"
                 where = _place(_home_of(target) if is_operator else target)
