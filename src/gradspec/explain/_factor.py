@@ -10,15 +10,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gradspec.explain._wrong import Wrong
+from gradspec.explain._wrong import Wrong, narrowed
 from gradspec.law import Reason
 from gradspec.laws.tensor.support._bound import declared
-from gradspec.laws.tensor.support._call import Inputs
+from gradspec.laws.tensor.support._call import Inputs, like, outputs
 from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._guess import factor_reason, narrow_type_of
+from gradspec.laws.tensor.support._made_up import can_be_made
 
 #: By what a number is multiplied to see whether a factor moves with it.
 _ELSEWHERE = 1.25
+#: From which size on one element less is tried.
+_LEAST = 3
 #: What may be made of a number, or of a tensor, by mistake, or left out.
 MADE: dict[str, Callable[[Any], Any]] = {
     "{}": lambda value: value,
@@ -27,6 +30,15 @@ MADE: dict[str, Callable[[Any], Any]] = {
     "1 / {} squared": lambda value: value**-2,
     "1 - {}": lambda value: 1 - value,
     "1 / (1 - {})": lambda value: 1 / (1 - value),
+}
+#: The same of a size.
+_OF_A_SIZE: dict[str, Callable[[Any], Any]] = {
+    "{}": lambda size: size,
+    "1 / {}": lambda size: 1 / size,
+    "{} ** 0.5": lambda size: size**0.5,
+    "{} ** -0.5": lambda size: size**-0.5,
+    "{0} / ({0} - 1)": lambda size: size / (size - 1),
+    "({0} - 1) / {0}": lambda size: (size - 1) / size,
 }
 
 
@@ -37,7 +49,7 @@ def factor(wrong: Wrong) -> Reason | None:
     if (found := factor_of(got, expected, known=known)) is None:
         return None
     found = _to_digits(found, known) if known else found
-    number = _as_argument(found, wrong)
+    number = _as_argument(found, wrong) or _as_size(found, wrong)
     return factor_reason(found, is_everywhere=bool((expected != 0).all()), of=number)
 
 
@@ -101,9 +113,39 @@ def _as_argument(found: float, wrong: Wrong) -> str:
 def _moves_along(wrong: Wrong, name: str, value: float, of: Callable[[float], float]) -> bool:
     """Whether the factor is what is made of a number with another one, too."""
     inputs = Inputs({**wrong.inputs.values, name: value}, wrong.inputs.wrt)
-    other = Wrong(wrong.trial, inputs, wrong.name, wrong.v)
+    return _is_off_by(wrong, inputs, of(value))
+
+
+def _as_size(found: float, wrong: Wrong) -> str:
+    """Return a factor as what it is of a size of an argument, as "`x.shape[-1] ** 0.5`"; empty where it is none.
+
+    It is one if it moves with that size.
+    """
+    for name, value in wrong.inputs.values.items():
+        if not isinstance(value, Tensor):
+            continue
+        for said, dim in ((f"{name}.numel()", None), *((f"{name}.shape[{d}]", d) for d in range(value.ndim))):
+            # One less of two is one, which tells nothing; of a square nobody knows which dimension is meant.
+            cut = max(value.shape, default=0) if dim is None else value.shape[dim]
+            if cut < _LEAST or (dim is not None and value.shape.count(cut) > 1):
+                continue
+            for made, of in _OF_A_SIZE.items():
+                if _is_near(found, of(value.numel() if dim is None else cut)):
+                    other = narrowed(wrong.inputs, cut, 0, cut - 1)
+                    size = int(other.values[name].numel() if dim is None else other.values[name].shape[dim])
+                    if quietly(partial(_is_off_by, wrong, other, of(size))):
+                        return f"`{made.format(said)}`"
+    return ""
+
+
+def _is_off_by(wrong: Wrong, inputs: Inputs, factor: float) -> bool:
+    """Whether the gradient is off by a factor for other arguments."""
+    if not can_be_made(wrong.trial.spec.function, inputs):
+        return False
+    v = like(outputs(wrong.trial.spec.primal(*inputs.args())), wrong.trial.seed)
+    other = Wrong(wrong.trial, inputs, wrong.name, v)
     found = factor_of(other.got, other.expected)
-    return found is not None and _is_near(found, of(value))
+    return found is not None and _is_near(found, factor)
 
 
 def _is_near(found: float, value: float) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import wraps
@@ -69,7 +70,8 @@ def _why(law: Law, trial: Trial, numbers: Finding | None) -> Reason | None:
     if holds_twice(law, _with_small_cotangents(trial)):
         return Reason(kind="clipped", words=CLIPPED)
     # A backward may refuse a call in which an argument is frozen: of that one nothing is known.
-    each = {name: quietly(lambda name=name: _of_argument(law, trial, name)) or "" for name in trial.spec.wrt}  # type: ignore[misc]
+    cause = None if numbers is None else numbers.reason
+    each = {name: quietly(lambda name=name: _of_argument(law, trial, name, cause)) or "" for name in trial.spec.wrt}  # type: ignore[misc]
     words = _of_arguments(law, trial, each, tell_sign=not is_mended)
     # A factor in all directions is said of each argument; of what is wrong in another way the numbers tell more.
     if numbers is not None and numbers.reason is not None:
@@ -138,8 +140,15 @@ def _with_small_cotangents(trial: Trial) -> Trial:
     return replace(trial, spec=replace(trial.spec, surrogate=scaled, gradient=None))
 
 
-def _of_argument(law: Law, trial: Trial, name: str) -> str:
-    """Return how the gradient of one argument is wrong, "off by the factor 0.5"; "right"; empty if unclear."""
+def _of_argument(law: Law, trial: Trial, name: str, cause: Reason | None = None) -> str:
+    """Return how the gradient of one argument is wrong, "off by the factor 0.5"; "right"; empty if unclear.
+
+    Args:
+        law: compares along a direction.
+        trial: the call.
+        name: the argument.
+        cause: what the numbers of a gradient show: what a factor is that is the same here.
+    """
     alone = replace(trial, spec=replace(trial.spec, wrt=(name,), zero_gradient=()))
     found = [law.check(replace(alone, seed=alone.seed + 10 * k)) for k in range(_DIRECTIONS)]
     if all(finding.status is Status.HOLDS for finding in found):
@@ -159,7 +168,11 @@ def _of_argument(law: Law, trial: Trial, name: str) -> str:
         return "wrong"
     if abs(first) < digits:
         return "zero"
-    return "of the wrong sign" if abs(first + 1) < digits else f"off by the factor {first:.4g}"
+    if abs(first + 1) < digits:
+        return "of the wrong sign"
+    known = {} if cause is None or cause.kind != "factor" else cause.evidence
+    is_known = "is" in known and math.isclose(first, float(known["factor"]), rel_tol=1e-3)
+    return f"off by the factor {first:.4g}" + (f", which is {known['is']}" if is_known else "")
 
 
 #: How many units of rounding of a narrow type its sums may be off; what is farther off is wrong in another way.
