@@ -101,6 +101,34 @@ def test_a_call_of_many_numbers_in_a_half_type_is_explained_by_a_smaller_one():
     assert "(shown by (randn(24, 5, dtype=bfloat16), " in reason.words
 
 
+class SumForMean(Function):
+    """Rows over their root mean square; the term through it has a sum in place of the mean."""
+
+    @staticmethod
+    def forward(ctx, x, w):
+        size = x.square().mean(-1, keepdim=True).rsqrt()
+        ctx.save_for_backward(x, w, size)
+        return x * size * w
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        x, w, size = ctx.saved_tensors
+        g = y_bar * w
+        return g * size - x * size**3 * (g * x).sum(-1, keepdim=True), (y_bar * x * size).sum(0)
+
+
+@pytest.mark.parametrize("reference", [lambda x, w: x * x.square().mean(-1, keepdim=True).rsqrt() * w, None])
+def test_a_call_of_many_tensors_that_nobody_wrote_as_text_is_explained_by_a_smaller_one(reference):
+    call = torch.randn(32, 20, dtype=torch.float64), torch.randn(20, dtype=torch.float64)
+    laws = ["vjp"] if reference else ["surrogate"]
+    (found,) = audit(SumForMean, [call], reference=reference, laws=laws).report.violations
+    assert (
+        "right with `(g * x).mean(-1, keepdim=True)` in place of `(g * x).sum(-1, keepdim=True)`"
+        in found.finding.likely
+    )
+    assert ("(shown by (float64[5, 20], float64[20]))" in found.finding.likely) is (reference is None)
+
+
 def test_what_a_smaller_call_does_not_show_is_not_said_of_it():
     assert "shown by" not in reason_of(Rows, "(randn(33, 16), randn(16))").words
 

@@ -69,6 +69,42 @@ def test_a_number_that_is_a_size_by_chance_is_not_called_one():
     assert "which is" not in cause
 
 
+class MaskedMean(torch.autograd.Function):
+    """A mean over what a mask or an index leaves, whose gradient is that of a mean over all."""
+
+    @staticmethod
+    def forward(ctx, x, chosen, ignored):
+        keep = chosen if ignored is None else chosen != ignored
+        ctx.save_for_backward(x, keep)
+        return (x * x * keep).sum() / keep.sum()
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, keep = ctx.saved_tensors
+        return grad * 2 * x * keep / x.numel(), None, None
+
+
+def masked_mean(x, chosen, ignored):
+    keep = chosen if ignored is None else chosen != ignored
+    return (x * x * keep).sum() / keep.sum()
+
+
+@pytest.mark.parametrize("reference", [masked_mean, None], ids=["reference", "alone"])
+@pytest.mark.parametrize(
+    ("chosen", "ignored", "said"),
+    [
+        (torch.tensor([True, False, True, True, True]), None, "which is `chosen.float().mean()`"),
+        (torch.tensor([1.0, 0.0, 1.0, 1.0, 1.0]), None, "which is `chosen.float().mean()`"),
+        (torch.tensor([3, -100, 0, 2, -100]), -100, "which is `(chosen != ignored).float().mean()`"),
+    ],
+)
+def test_what_a_mask_leaves_is_said(chosen, ignored, said, reference):
+    case = torch.randn(5, dtype=torch.float64), chosen, ignored
+    laws = ["vjp"] if reference else ["surrogate"]
+    (found,) = audit(MaskedMean, [case], reference=reference, laws=laws, wrt=("x",)).report.violations
+    assert said in found.finding.likely
+
+
 def causes(factor, reference):
     x = torch.randn(3, 4, dtype=torch.float64)
     laws = ["vjp"] if reference else ["surrogate"]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
 from torch import Tensor
-from torch.utils._pytree import tree_leaves
+from torch.utils._pytree import tree_leaves, tree_map
 
 from gradspec._audit._apart import apart
 from gradspec._audit._case_syntax import read_case
@@ -23,7 +23,8 @@ from gradspec._finding import ASIDE, MEANT
 from gradspec.explain import ELEMENTS, by_differences, why_not_derivative
 from gradspec.law import Finding, Law, Rank, Reason, Status, Trial, Verdict
 from gradspec.laws import quietly
-from gradspec.laws.tensor.support._call import differentiable
+from gradspec.laws.tensor.support._call import differentiable, narrowed
+from gradspec.laws.tensor.support._compare import describe
 from gradspec.laws.tensor.support._witness import subject as subject_of
 from gradspec.profile import Profile
 from gradspec.report import Report
@@ -152,20 +153,33 @@ def _of_a_small_call(law: Law, trial_of: Callable[[Case], Trial], small: Case) -
 
 def _made_small(law: Law, trial_of: Callable[[Case], Trial], case: Case, seed: int, device: str) -> Case | None:
     """Return a call with fewer numbers that breaks a law, too; None where there is none."""
-    text, found = case.name, None
+    found: Case | None = None
     for _ in range(_TRIES):
         if (count := _numbers(found or case)) <= ELEMENTS:
             return found
-        for other in resized(text, _SIDE):
-            one: Case | None = quietly(lambda other=other: read_case(other, seed=seed, device=device))  # type: ignore[misc]
-            if one is None or not _numbers(one) < count:
-                continue
-            if quietly(lambda one=one: law.check(trial_of(one)).status is Status.BROKEN):  # type: ignore[misc]
-                text, found = other, one
+        for one in _smaller(found or case, seed, device):
+            if _numbers(one) < count and quietly(lambda one=one: law.check(trial_of(one)).status is Status.BROKEN):  # type: ignore[misc]
+                found = one
                 break
         else:
             return None
     return None
+
+
+def _smaller(case: Case, seed: int, device: str) -> Iterator[Case]:
+    """Yield a call with one of its sizes smaller, the largest size first."""
+    if (texts := quietly(lambda: list(resized(case.name, _SIDE)))) is not None:
+        for text in texts:
+            if (one := quietly(lambda text=text: read_case(text, seed=seed, device=device))) is not None:  # type: ignore[misc]
+                yield one
+        return
+    leaves = tree_leaves((case.args, dict(case.kwargs)))
+    sizes = {size for leaf in leaves if isinstance(leaf, Tensor) for size in leaf.shape}
+    for size in sorted(sizes, reverse=True):
+        for length in range(min(_SIDE, size - 1), 1, -1):
+            if length not in sizes:
+                call = tree_map(partial(narrowed, size=size, length=length), (case.args, dict(case.kwargs)))
+                yield Case(name=describe(call[0]), args=call[0], kwargs=call[1])
 
 
 def _numbers(case: Case) -> int:

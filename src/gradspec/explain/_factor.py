@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from gradspec.explain._wrong import Wrong, narrowed
+from gradspec.explain._wrong import Wrong
 from gradspec.law import Reason
 from gradspec.laws.tensor.support._bound import declared
 from gradspec.laws.tensor.support._call import Inputs, like, outputs
@@ -49,7 +50,7 @@ def factor(wrong: Wrong) -> Reason | None:
     if (found := factor_of(got, expected, known=known)) is None:
         return None
     found = _to_digits(found, known) if known else found
-    number = _as_argument(found, wrong) or _as_size(found, wrong)
+    number = what_it_is(found, wrong.inputs, partial(_is_off_by, wrong))
     return factor_reason(found, is_everywhere=bool((expected != 0).all()), of=number)
 
 
@@ -95,47 +96,83 @@ def factor_of(got: Tensor, expected: Tensor, *, tells_one: bool = True, known: f
     return number.real if is_it else None
 
 
-def _as_argument(found: float, wrong: Wrong) -> str:
-    """Return a factor as what it is of a number that the call is given, as "1 / `scale`"; empty where it is none.
+def what_it_is(
+    found: float, inputs: Inputs, is_off_by: Callable[[Inputs, float], bool], *, digits: float = 1e-6
+) -> str:
+    """Return a factor as what it is of an argument, "1 / `scale`" or "`x.shape[1] ** 0.5`"; empty where it is nothing.
 
-    It is one if it moves with that number.
+    It is that if it moves with a number, or with a size.
+
+    Args:
+        found: the factor.
+        inputs: the arguments of the call.
+        is_off_by: whether the gradient is off by a factor for other arguments.
+        digits: to which part of it the factor is known.
     """
-    for name, value in wrong.inputs.values.items():
-        if type(value) is not float or value in (0.0, 1.0, -1.0):
-            continue
-        for made, of in MADE.items():
-            if _is_near(found, of(value)):
-                is_it = quietly(partial(_moves_along, wrong, name, _ELSEWHERE * value, of))
-                return made.format(f"`{name}`") if is_it else ""
+    for said, value, of, other in chain(_numbers(inputs), _shares(inputs), _sizes(inputs)):
+        if math.isclose(found, of(value), rel_tol=digits):
+            moved, elsewhere = other()
+            if quietly(lambda: is_off_by(moved, of(elsewhere))):  # noqa: B023  # called at once
+                return said
     return ""
 
 
-def _moves_along(wrong: Wrong, name: str, value: float, of: Callable[[float], float]) -> bool:
-    """Whether the factor is what is made of a number with another one, too."""
-    inputs = Inputs({**wrong.inputs.values, name: value}, wrong.inputs.wrt)
-    return _is_off_by(wrong, inputs, of(value))
+#: What a factor may be: in words, the number, what is made of it, and the arguments with another one.
+_Candidate = tuple[str, float, Callable[[Any], Any], Callable[[], tuple[Inputs, float]]]
 
 
-def _as_size(found: float, wrong: Wrong) -> str:
-    """Return a factor as what it is of a size of an argument, as "`x.shape[-1] ** 0.5`"; empty where it is none.
+def _numbers(inputs: Inputs) -> Iterator[_Candidate]:
+    """Yield what may be made of the numbers that a call is given."""
+    for name, value in inputs.values.items():
+        if type(value) is float and value not in (0.0, 1.0, -1.0):
+            other = Inputs({**inputs.values, name: _ELSEWHERE * value}, inputs.wrt), _ELSEWHERE * value
+            yield from ((made.format(f"`{name}`"), value, of, lambda other=other: other) for made, of in MADE.items())
 
-    It is one if it moves with that size.
-    """
-    for name, value in wrong.inputs.values.items():
-        if not isinstance(value, Tensor):
-            continue
-        for said, dim in ((f"{name}.numel()", None), *((f"{name}.shape[{d}]", d) for d in range(value.ndim))):
+
+def _sizes(inputs: Inputs) -> Iterator[_Candidate]:
+    """Yield what may be made of the sizes of its tensors; the other arguments have one element less along one."""
+
+    def fewer(name: str, size: int, dim: int | None) -> tuple[Inputs, float]:
+        part = inputs.narrowed(size=size, length=size - 1)
+        return part, _count(part.values[name], dim)
+
+    for name, value in inputs.values.items():
+        for dim in (None, *range(value.ndim)) if isinstance(value, Tensor) and value.ndim else ():
             # One less of two is one, which tells nothing; of a square nobody knows which dimension is meant.
-            cut = max(value.shape, default=0) if dim is None else value.shape[dim]
-            if cut < _LEAST or (dim is not None and value.shape.count(cut) > 1):
+            size = max(value.shape) if dim is None else value.shape[dim]
+            if size < _LEAST or (dim is not None and value.shape.count(size) > 1):
                 continue
-            for made, of in _OF_A_SIZE.items():
-                if _is_near(found, of(value.numel() if dim is None else cut)):
-                    other = narrowed(wrong.inputs, cut, 0, cut - 1)
-                    size = int(other.values[name].numel() if dim is None else other.values[name].shape[dim])
-                    if quietly(partial(_is_off_by, wrong, other, of(size))):
-                        return f"`{made.format(said)}`"
-    return ""
+            said, other = f"{name}.numel()" if dim is None else f"{name}.shape[{dim}]", partial(fewer, name, size, dim)
+            yield from ((f"`{made.format(said)}`", _count(value, dim), of, other) for made, of in _OF_A_SIZE.items())
+
+
+def _shares(inputs: Inputs) -> Iterator[_Candidate]:
+    """Yield how much of a mask is set, and of an index is not the number that is ignored; then one element less is."""
+
+    def fewer(name: str, value: Tensor, chosen: Tensor, ignored: int) -> tuple[Inputs, float]:
+        first = int(chosen.flatten().nonzero()[0])
+        part = value.flatten().clone()
+        part[first] = ignored
+        share = (int(chosen.sum()) - 1) / chosen.numel()
+        return Inputs({**inputs.values, name: part.view_as(value)}, inputs.wrt), share
+
+    numbers = {name: value for name, value in inputs.values.items() if type(value) is int}
+    for name, value in inputs.values.items():
+        if not isinstance(value, Tensor) or value.is_complex():
+            continue
+        masks = {f"{name}.float().mean()": 0} if bool(((value == 0) | (value == 1)).all()) else {}
+        if not value.is_floating_point() and value.dtype != torch.bool:
+            masks |= {f"({name} != {number}).float().mean()": ignored for number, ignored in numbers.items()}
+        for said, ignored in masks.items():
+            chosen = value != ignored
+            if _LEAST <= int(chosen.sum()) < chosen.numel():
+                share, other = float(chosen.double().mean()), partial(fewer, name, value, chosen, ignored)
+                yield f"`{said}`", share, _OF_A_SIZE["{}"], other
+                yield f"`1 / {said}`", share, _OF_A_SIZE["1 / {}"], other
+
+
+def _count(value: Tensor, dim: int | None) -> int:
+    return value.numel() if dim is None else value.shape[dim]
 
 
 def _is_off_by(wrong: Wrong, inputs: Inputs, factor: float) -> bool:
@@ -145,11 +182,7 @@ def _is_off_by(wrong: Wrong, inputs: Inputs, factor: float) -> bool:
     v = like(outputs(wrong.trial.spec.primal(*inputs.args())), wrong.trial.seed)
     other = Wrong(wrong.trial, inputs, wrong.name, v)
     found = factor_of(other.got, other.expected)
-    return found is not None and _is_near(found, factor)
-
-
-def _is_near(found: float, value: float) -> bool:
-    return math.isclose(found, value, rel_tol=1e-6)
+    return found is not None and math.isclose(found, factor, rel_tol=1e-6)
 
 
 def zero(wrong: Wrong) -> Reason | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
 from inspect import signature
 from itertools import chain
 from typing import Any
@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from gradspec._one_line import listed
+from gradspec.explain._factor import what_it_is
 from gradspec.explain._linearity import ADDS, CLIPPED, NOT_LINEAR, SMALL, adds, ignores
 from gradspec.explain._other_calls import without_empty_groups, without_negative_indices
 from gradspec.explain._repeated import ASSIGNED, SHARED, last_of_each, masked_rows
@@ -23,6 +24,7 @@ from gradspec.laws.tensor.support._call import Inputs, differentiable, like, out
 from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._guess import EXACT, made_of, narrow_type_of
 from gradspec.laws.tensor.support._jumps import known_not_to_jump
+from gradspec.laws.tensor.support._made_up import can_be_made
 
 IGNORED = "the same for every cotangent: backward ignores the one that it is handed"
 _SIGNS = ("positive", "negative")
@@ -70,8 +72,7 @@ def _why(law: Law, trial: Trial, numbers: Finding | None) -> Reason | None:
     if holds_twice(law, _with_small_cotangents(trial)):
         return Reason(kind="clipped", words=CLIPPED)
     # A backward may refuse a call in which an argument is frozen: of that one nothing is known.
-    cause = None if numbers is None else numbers.reason
-    each = {name: quietly(lambda name=name: _of_argument(law, trial, name, cause)) or "" for name in trial.spec.wrt}  # type: ignore[misc]
+    each = {name: quietly(lambda name=name: _of_argument(law, trial, name)) or "" for name in trial.spec.wrt}  # type: ignore[misc]
     words = _of_arguments(law, trial, each, tell_sign=not is_mended)
     # A factor in all directions is said of each argument; of what is wrong in another way the numbers tell more.
     if numbers is not None and numbers.reason is not None:
@@ -140,15 +141,8 @@ def _with_small_cotangents(trial: Trial) -> Trial:
     return replace(trial, spec=replace(trial.spec, surrogate=scaled, gradient=None))
 
 
-def _of_argument(law: Law, trial: Trial, name: str, cause: Reason | None = None) -> str:
-    """Return how the gradient of one argument is wrong, "off by the factor 0.5"; "right"; empty if unclear.
-
-    Args:
-        law: compares along a direction.
-        trial: the call.
-        name: the argument.
-        cause: what the numbers of a gradient show: what a factor is that is the same here.
-    """
+def _of_argument(law: Law, trial: Trial, name: str) -> str:
+    """Return how the gradient of one argument is wrong, "off by the factor 0.5"; "right"; empty if unclear."""
     alone = replace(trial, spec=replace(trial.spec, wrt=(name,), zero_gradient=()))
     found = [law.check(replace(alone, seed=alone.seed + 10 * k)) for k in range(_DIRECTIONS)]
     if all(finding.status is Status.HOLDS for finding in found):
@@ -170,9 +164,16 @@ def _of_argument(law: Law, trial: Trial, name: str, cause: Reason | None = None)
         return "zero"
     if abs(first + 1) < digits:
         return "of the wrong sign"
-    known = {} if cause is None or cause.kind != "factor" else cause.evidence
-    is_known = "is" in known and math.isclose(first, float(known["factor"]), rel_tol=1e-3)
-    return f"off by the factor {first:.4g}" + (f", which is {known['is']}" if is_known else "")
+    of = what_it_is(first, Inputs.of(alone), partial(_is_off_by, law, alone, digits), digits=digits)
+    return f"off by the factor {first:.4g}" + (f", which is {of}" if of else "")
+
+
+def _is_off_by(law: Law, trial: Trial, digits: float, inputs: Inputs, factor: float) -> bool:
+    """Whether a derivative is off by a factor for other arguments."""
+    other = replace(trial, case=replace(trial.case, args=inputs.args(), kwargs={}))
+    finding = law.check(other)
+    ratio = float(finding.got) / float(finding.expected.split()[0]) if finding.status is Status.BROKEN else 1.0
+    return can_be_made(trial.spec.function, inputs) and math.isclose(ratio, factor, rel_tol=digits)
 
 
 #: How many units of rounding of a narrow type its sums may be off; what is farther off is wrong in another way.

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from gradspec.explain._options import moves_as_much
 from gradspec.explain._repeated import ASSIGNED, SHARED, last_of_each, masked_rows
-from gradspec.explain._wrong import Wrong, narrowed, some
+from gradspec.explain._wrong import Wrong, some
 from gradspec.law import Reason
 from gradspec.laws.tensor.support._call import Inputs, differentiable, like, outputs, vjp
 from gradspec.laws.tensor.support._made_up import can_be_made
@@ -220,9 +220,9 @@ def with_one_element(wrong: Wrong) -> Reason | None:
     for dim, size in enumerate(value.shape):
         if size < 2 or value.shape.count(size) > 1:
             continue  # of a square nobody knows which of its dimensions another argument shares
-        other = narrowed(wrong.inputs, size, 0, 1)
+        other = wrong.inputs.narrowed(size=size, length=1)
         # One number shows little: it is asked with the other sign, and where no clip clips; and of each element.
-        each = (narrowed(wrong.inputs, size, place, 1) for place in range(min(size, _ELEMENTS)))
+        each = (wrong.inputs.narrowed(size=size, length=1, start=place) for place in range(min(size, _ELEMENTS)))
         is_right = all(wrong.holds(other, drawn=True, times=times) for times in (1, -1, 1e-2))
         if is_right and all(wrong.holds(one, drawn=True) for one in each) and moves_as_much(wrong, other):
             said = f"right where dimension {dim} of `{wrong.name}` has one element, and wrong where it has {size}"

@@ -174,15 +174,3 @@ def some(gradient: Tensor | None) -> Tensor:
     if gradient is None:
         raise ValueError("there is no gradient to look at")
     return gradient
-
-
-def narrowed(inputs: Inputs, size: int, start: int, length: int) -> Inputs:
-    """Return the arguments with fewer elements along each dimension of a size."""
-
-    def cut(value: object) -> object:
-        for dim in range(value.ndim) if isinstance(value, Tensor) else ():
-            if value.shape[dim] == size:  # type: ignore[attr-defined]  # a tensor
-                value = value.narrow(dim, start, length)  # type: ignore[attr-defined]
-        return value
-
-    return Inputs({name: cut(value) for name, value in inputs.values.items()}, inputs.wrt)

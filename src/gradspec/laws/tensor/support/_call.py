@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import torch
@@ -89,6 +89,11 @@ class Inputs:
         """Return the same arguments, those that are differentiated times the factors, in turn."""
         scaled = {name: self.values[name] * factors[k % len(factors)] for k, name in enumerate(self.wrt)}
         return Inputs({**self.values, **scaled}, self.wrt)
+
+    def narrowed(self, *, size: int, length: int, start: int = 0) -> Inputs:
+        """Return the arguments with fewer elements along each dimension of a size."""
+        part = partial(narrowed, size=size, length=length, start=start)
+        return Inputs({name: part(value) for name, value in self.values.items()}, self.wrt)
 
     def closed(self, function: Callable[..., Any]) -> Callable[..., tuple[Tensor, ...]]:
         """Return the function of only the differentiated arguments; the others do not move."""
@@ -253,3 +258,11 @@ def pushforward(
     """Return the value of a function at x and its derivative along u, by `torch.func.jvp`."""
     y, y_dot = torch.func.jvp(function, x, u)[:2]
     return outputs(y), outputs(y_dot)
+
+
+def narrowed(value: Any, *, size: int, length: int, start: int = 0) -> Any:
+    """Return an argument with fewer elements along each dimension of a size."""
+    for dim in range(value.ndim) if isinstance(value, Tensor) else ():
+        if value.shape[dim] == size:
+            value = value.narrow(dim, start, length)
+    return value
