@@ -414,6 +414,31 @@ class Forwards(Function):
         return y_bar
 
 
+class Leaky(Function):
+    """A leaky sum over time that starts again behind a large one; backward hands on through the start."""
+
+    @staticmethod
+    def forward(ctx, x, leak):
+        v, fired, sums, masks = torch.zeros_like(x[0]), torch.zeros_like(x[0]), [], []
+        for row in x:
+            v = leak * v * (1 - fired) + row
+            fired = (v > 0.5).to(v.dtype)
+            sums.append(v)
+            masks.append(fired)
+        ctx.leak = leak
+        ctx.save_for_backward(torch.stack(masks))
+        return torch.stack(sums)
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (masks,) = ctx.saved_tensors
+        carry, x_bar = torch.zeros_like(y_bar[0]), torch.empty_like(y_bar)
+        for t in range(len(y_bar) - 1, -1, -1):
+            carry = y_bar[t] + ctx.leak * carry
+            x_bar[t] = carry
+        return x_bar, None
+
+
 class Unread(Function):
     """Reads one of the two numbers that forward keeps."""
 
@@ -439,6 +464,7 @@ class Unread(Function):
             "enumerate(ctx.saved_tensors)",
         ),
         (Unread, "(randn(3), 0.7, 0.4)", "(x - ctx.shift)", "x"),
+        (Leaky, "(randn(6, 4), 0.8)", "ctx.leak * carry * (1 - masks[t])", "ctx.leak * carry"),
     ],
 )
 def test_the_way_of_a_loop_and_what_forward_keeps_are_named(function, call, new, old):

@@ -150,6 +150,7 @@ def terms(function: ast.FunctionDef, statement: ast.stmt, count: int, kept: Sequ
     forms: list[tuple[str, tuple[int, ...]]] = []
     if count == 1:
         forms = [(one, ()) for one in _OF_NONE] + [(one, (k,)) for k in places for one in _OF_ONE]
+        forms += _at_the_same_place(names, statement)
     elif count == 2:
         forms = [(one, pair) for pair in combinations(places, 2) for one in _OF_TWO]
         forms += [(one, pair) for pair in permutations(places, 2) for one in _OF_TWO_IN_ORDER]
@@ -160,6 +161,14 @@ def terms(function: ast.FunctionDef, statement: ast.stmt, count: int, kept: Sequ
     return Terms(
         [ast.parse(name, mode="eval").body for name in names], count, texts, made, [given for _, given in forms]
     )
+
+
+def _at_the_same_place(names: Sequence[str], statement: ast.stmt) -> list[tuple[str, tuple[int, ...]]]:
+    """Return the forms of one name at a place that a statement reads, as of `s[t]` beside `v[t]` in a loop over `t`."""
+    read = [one.slice for one in ast.walk(statement) if isinstance(one, ast.Subscript)]
+    used = [names.index(name) for name in dict.fromkeys(ast.unparse(one) for one in read) if name in names]
+    forms = [one.replace("{a}", "{a}[{b}]") for one in _OF_ONE]
+    return [(one, (k, place)) for place in used for k in range(len(names)) if k not in used for one in forms]
 
 
 def _filled(form: str, expression: str, names: Sequence[str]) -> str:
