@@ -432,7 +432,7 @@ class Leaky(Function):
     @staticmethod
     def backward(ctx, y_bar):
         (masks,) = ctx.saved_tensors
-        carry, x_bar = torch.zeros_like(y_bar[0]), torch.empty_like(y_bar)
+        carry, x_bar = torch.zeros_like(y_bar[0]), torch.empty_like(masks)
         for t in range(len(y_bar) - 1, -1, -1):
             carry = y_bar[t] + ctx.leak * carry
             x_bar[t] = carry
