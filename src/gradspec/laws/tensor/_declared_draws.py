@@ -1,7 +1,7 @@
 r"""Only what is declared to draw draws random numbers, in forward, from torch's generator of its device.
 
 Declared is the form that draws the noise of a function that takes it; a function with `noise="replayed"`; and one whose
-primal draws itself.
+primal draws itself. A backward may draw where the surrogate or the declared gradient draws more than the primal does.
 
 The law checks a plain pass, a pass with a tangent, and a differentiated backward pass, if these are promised.
 
@@ -47,12 +47,15 @@ from gradspec.laws.tensor.support._generators import (
 from gradspec.laws.tensor.support._held_still import Backward
 from gradspec.laws.tensor.support._passes import PLAIN, Pass, in_each_pass
 from gradspec.laws.tensor.support._reference import is_stand_in
-from gradspec.laws.tensor.support._replay import awake, own_generators, replayed
+from gradspec.laws.tensor.support._replay import awake, drawn_behind, own_generators, replayed
 from gradspec.laws.tensor.support._written import line_of_the_user, with_memory
+from gradspec.spec._gradient import gradient_of
 
 #: What is wrong with a backward that draws the noise of forward for itself.
 ANEW = "backward draws noise anew: the gradient belongs to another draw than the output"
 KEEP = "keep the mask, the noise or the state of the generator on ctx, and use it in backward"
+#: How a gradient that a spec declares says that backward is meant to draw for itself.
+DRAW_FIRST = "or, if it is meant to draw numbers of its own, let `gradient` of the spec draw first what forward draws"
 #: What is wrong with a function that gives another result from the same state of every generator.
 OWN = "two calls from one state of the generators differ: forward draws from one of its own, or keeps state"
 TAKE = "draw from torch's generator, or take the generator, or the state, as an argument"
@@ -159,11 +162,14 @@ def _rewinds(
 
 
 def _of_backward(trial: Trial, form: str, hidden: Sequence[str], *, is_anew: bool) -> Finding:
-    """Judge the draws of backward: those of forward again, those that the surrogate draws too, or others."""
+    """Judge the draws of backward: those that the gradient of the spec draws too, those of forward again, or others."""
+    if not form and {*hidden} <= {*drawn_behind(trial)}:
+        return HOLDS  # `vjp` says whether they are used alike
     if is_anew and _is_right(trial, "after"):
         return HOLDS
     if is_anew and _is_right(trial, "alike"):
-        return broken(ANEW, got=", ".join(hidden), likely=KEEP)
+        is_own = gradient_of(trial.spec.surrogate) is not None and _is_right(trial, "after", "after")
+        return broken(ANEW, got=", ".join(hidden), likely=f"{KEEP}; {DRAW_FIRST}" if is_own else KEEP)
     return broken(f"{form}backward draws from {hidden[0]}, {_why(hidden[0])}", got=", ".join(hidden))
 
 
@@ -190,10 +196,10 @@ class _Draws(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has n
         return made
 
 
-def _is_right(trial: Trial, backward: Backward) -> bool:
+def _is_right(trial: Trial, backward: Backward, declared: Backward = "alike") -> bool:
     """Whether the gradient is the declared one if backward draws the numbers after those of forward, or the same."""
     law = SURROGATE if is_stand_in(trial.spec.surrogate) else VJP
-    found = quietly(lambda: law.check(replayed(trial, backward)))
+    found = quietly(lambda: law.check(replayed(trial, backward, declared)))
     return found is not None and found.status is Status.HOLDS
 
 

@@ -52,11 +52,10 @@ def held_still(
                 generator.set_state(state)
             if forward:
                 seed_all(seed)
-            start = states() if backward == "after" else {}
         y = call(*args, **kwargs)
         if backward and not _is_transformed():
             with _disable_current_modes():
-                ended = putting_back() if backward == "after" and moved(start, states()) else {}
+                ended = putting_back() if backward == "after" else {}
             hook = partial(_before_backward, seed if backward == "alike" else seed + 1, ended)
             for t in outputs(y):
                 if isinstance(t, Tensor) and t.requires_grad:

@@ -16,7 +16,7 @@ from torch.utils._pytree import tree_leaves
 
 from gradspec._process_state import seed_torch
 from gradspec.law import Law, Trial
-from gradspec.laws.tensor.support._call import Inputs
+from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
 from gradspec.laws.tensor.support._generators import moved, states_of_torch
 from gradspec.laws.tensor.support._held_still import Backward, held_still
 from gradspec.laws.tensor.support._reference import is_stand_in
@@ -31,12 +31,39 @@ INCOMPARABLE = "the function draws noise, and draws other numbers here than in a
 _ASIDE = 2**40 + 57
 #: The laws that compare calls which draw other numbers by their nature: in another dtype, for other strides, of a
 #: batch, in a program. A draw that a selective checkpoint has saved does not move the generator for the next one.
+#: For a cotangent with other strides backward does, if it draws.
+_OF_BACKWARD = ("cotangent_layout",)
 _OTHER_NUMBERS = ("layout", "autocast", "precision", "selective_checkpoint", "vmap", "exported_operator")
 
 
 def draws_inside(trial: Trial) -> bool:
-    """Return whether a spec says that its function draws inside: by `noise`, or by a primal that draws itself."""
-    return trial.spec.noise == REPLAYED or bool(_drawn_by_primal(trial))
+    """Return whether a spec says that its function draws inside: by `noise`, or by what draws itself in it."""
+    return trial.spec.noise == REPLAYED or bool(_drawn_by_primal(trial) or drawn_behind(trial))
+
+
+def drawn_behind(trial: Trial) -> tuple[str, ...]:
+    """Return the generators from which the gradient of a spec draws more than its primal: backward may, too."""
+    spec = awake(trial).spec
+    if spec.surrogate is spec.primal or is_stand_in(spec.surrogate):
+        return ()
+    inputs = Inputs.of(trial)
+    leaves = inputs.leaves()
+    try:
+        with torch.random.fork_rng(devices=_devices()), spec_faults("surrogate"):
+            seed_torch(_ASIDE)
+            spec.primal(*inputs.args())
+            drawn = states_of_torch()
+            seed_torch(_ASIDE)
+            y = outputs(spec.surrogate(*inputs.args(leaves)))
+            if gradient_of(spec.surrogate) is not None:
+                seed_torch(_ASIDE)  # it draws first what forward has drawn
+                start = states_of_torch()
+                gradients(y, leaves, like(y, _ASIDE))
+                if not moved(start, states_of_torch()):
+                    return ()
+            return tuple(moved(drawn, states_of_torch()))
+    except Exception:
+        return ()  # the laws that need it say so
 
 
 def draws_against_function(trial: Trial) -> bool:
@@ -58,11 +85,19 @@ def is_replayed(trial: Trial) -> bool:
 
 def is_incomparable(law: Law, trial: Trial) -> bool:
     """Return whether a law compares calls that draw other numbers although they are replayed."""
+    if law.name in _OF_BACKWARD:
+        return bool(drawn_behind(trial))
     return is_replayed(trial) if law.name in _OTHER_NUMBERS else law.cost == "compile" and is_asleep(trial)
 
 
-def replayed(trial: Trial, backward: Backward = "after") -> Trial:
-    """Return the trial of a function that draws the same numbers at each call, and so does what it is compared with."""
+def replayed(trial: Trial, backward: Backward = "after", declared: Backward = "alike") -> Trial:
+    """Return the trial of a function that draws the same numbers at each call, and so does what it is compared with.
+
+    Args:
+        trial: the trial.
+        backward: from where its backward draws.
+        declared: from where a declared gradient draws: what forward has drawn, and then its own.
+    """
     spec, given = awake(trial).spec, given_states(trial)
 
     def still(call: Callable[..., Any], way: Backward = "") -> Callable[..., Any]:
@@ -73,7 +108,7 @@ def replayed(trial: Trial, backward: Backward = "after") -> Trial:
 
     def still_role(call: Callable[..., Any]) -> Callable[..., Any]:
         if gradient_of(call) is not None:
-            return still(call, "alike")  # a declared gradient draws what forward has drawn
+            return still(call, declared)
         return still(call, backward if is_stand_in(call) else "")  # a stand-in is the function itself
 
     primal = still_role(spec.primal)
