@@ -171,6 +171,49 @@ class Shake(Function):
         )
 
 
+class ShakeOfOne(Shake):
+    """Gives both the part of the first."""
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        beta = torch.rand(len(y_bar), 1, dtype=y_bar.dtype)
+        return tuple(beta * y_bar if asked else None for asked in ctx.needs_input_grad)
+
+
+class NoisyGradient(Function):
+    """The identity; backward adds noise, in the dtype and the shape of the cotangent."""
+
+    @staticmethod
+    def forward(ctx, x, width):
+        ctx.width = width
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return y_bar + ctx.width * torch.randn_like(y_bar), None
+
+
+class TwiceAsNoisy(NoisyGradient):
+    @staticmethod
+    def backward(ctx, y_bar):
+        return y_bar + 2 * ctx.width * torch.randn_like(y_bar), None
+
+
+def with_noise(inputs, output, cotangent):
+    return {"x": cotangent + inputs.width * torch.randn_like(cotangent)}
+
+
+def shaken(inputs, output, cotangent):
+    """The gradient of Shake-Shake, without the numbers that forward draws."""
+    beta = torch.rand(len(cotangent), 1, dtype=cotangent.dtype)
+    return {"a": beta * cotangent, "b": (1 - beta) * cotangent}
+
+
+def shaken_behind_forward(inputs, output, cotangent):
+    mixed(inputs.a, inputs.b)
+    return shaken(inputs, output, cotangent)
+
+
 def mixed(a, b):
     weight = torch.rand(len(a), 1, dtype=a.dtype)
     return weight * a + (1 - weight) * b

@@ -18,9 +18,12 @@ from engine.drawing import (
     GivenDoubled,
     Gumbel,
     GumbelWithoutTau,
+    NoisyGradient,
     Rewound,
     Seeds,
     Shake,
+    ShakeOfOne,
+    TwiceAsNoisy,
     Unscaled,
     dropout,
     gumbel_choice,
@@ -30,6 +33,9 @@ from engine.drawing import (
     masked,
     mixed,
     mixed_again,
+    shaken,
+    shaken_behind_forward,
+    with_noise,
 )
 from gradspec import Case, FunctionSpec, OperatorSpec, Supports, stand_in, verify
 from gradspec.findings import findings
@@ -75,6 +81,14 @@ SHAKE = FunctionSpec(
     cases=call(tensors=2),
     supports=ONCE,
 )
+NOISY = FunctionSpec(
+    name="noisy_gradient",
+    function=NoisyGradient.apply,
+    primal=lambda x, width: x,
+    gradient=with_noise,
+    cases=call(0.3),
+    supports=ONCE,
+)
 #: As `gradspec init` writes it: nothing says yet what the function computes.
 UNKNOWN = replace(DROPOUT, primal=stand_in(lambda x, p: Dropout.apply(x, p)), surrogate=None, noise="replayed")
 
@@ -94,6 +108,9 @@ def failing(spec, laws=CHEAP):
         replace(GUMBEL, name="gumbel_gradient", surrogate=None, gradient=gumbel_gradient),
         GIVEN,
         SHAKE,
+        replace(SHAKE, name="shake_gradient", surrogate=None, gradient=shaken_behind_forward),
+        NOISY,
+        replace(NOISY, name="noisy_replayed", noise="replayed"),
         UNKNOWN,
         replace(DROPOUT, name="dropout_declared", noise="replayed"),
     ],
@@ -125,6 +142,19 @@ def test_a_sound_function_that_draws_inside_breaks_nothing(spec):
         (GIVEN.for_(GivenDoubled.apply, name="doubled"), "vjp", "gradient of `x`", "factor 2"),
         (DROPOUT.for_(Anew.apply, name="anew"), "declared_draws", ANEW, "keep the mask"),
         (replace(SHAKE, surrogate=mixed), "declared_draws", ANEW, "keep the mask"),
+        (
+            SHAKE.for_(ShakeOfOne.apply, name="of_one"),
+            "vjp",
+            "gradient of `b`",
+            "each row of dimension 0 is off by a factor of its own",
+        ),
+        (
+            replace(SHAKE, name="own", surrogate=None, gradient=shaken),
+            "declared_draws",
+            ANEW,
+            "or, if it is meant to draw numbers of its own, let `gradient` of the spec draw first what forward draws",
+        ),
+        (NOISY.for_(TwiceAsNoisy.apply, name="twice"), "vjp", "gradient of `x`", "ctx.width"),
         (
             DROPOUT.for_(Seeds.apply, name="seeds"),
             "declared_draws",

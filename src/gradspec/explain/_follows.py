@@ -58,7 +58,7 @@ def beside_others(
     if left.root is not None:
         return left
     for root in failing:
-        if root.name in law.implied_by and _is_implied(law, root, trial):
+        if root.name in law.implied_by and not said and _is_implied(law, root, trial):
             return Explained(finding, root)
     odd = next((root for root in failing if _is_at_odds(root, trial)), None)
     return left if odd is None or left.finding is not finding else Explained(finding, odd)

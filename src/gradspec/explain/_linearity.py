@@ -8,6 +8,7 @@ linear. It is clipped where it is linear for small cotangents, which no limit to
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -17,6 +18,8 @@ from gradspec.law import HOLDS, Reason, Trial
 from gradspec.laws.tensor.support._call import Inputs, like, outputs, vjp
 from gradspec.laws.tensor.support._compare import compare, distance
 from gradspec.laws.tensor.support._diagnosis import quietly
+from gradspec.laws.tensor.support._reference import reference
+from gradspec.spec._function import with_function
 
 #: How small a cotangent is that no limit clips; and where one does that is low.
 SMALL, SMALLER = 1e-3, 1e-6
@@ -45,10 +48,18 @@ def why_not_linear(trial: Trial) -> Reason | None:
 
 
 def of_the_cotangent(wrong: Wrong) -> Reason | None:
-    """Why a wrong gradient is not linear in the cotangent; if it is clipped, whether it is right for small ones."""
+    """Why a wrong gradient is not linear in the cotangent, where the right one is.
+
+    If it is clipped, it has to be right for small ones.
+    """
     found = why_not_linear(wrong.trial)
     if found is None or found.evidence.get("argument") != wrong.name:
         return None
+    spec = wrong.trial.spec
+    right = replace(wrong.trial, spec=with_function(spec, reference(spec)))
+    meant = quietly(lambda: why_not_linear(right))
+    if meant is not None and meant.kind == found.kind:
+        return None  # it is meant to be so
     is_right = found.kind != "clipped" or wrong.is_right(wrong.inputs, scaled(wrong.v, found.evidence["times"]))
     return found if is_right else None
 

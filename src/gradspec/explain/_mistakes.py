@@ -26,6 +26,8 @@ _OTHER_EDGE: dict[type[ast.cmpop], ast.cmpop] = {
 }
 #: Methods that run along a dimension.
 _RUNNING = ("cumsum", "cumprod", "logcumsumexp")
+#: What reduces all dimensions where none is named.
+_OF_ALL = ("sum", "mean", "norm", "amax", "amin", "prod", "std", "var")
 _OTHER_NAME = {"sum": "mean", "mean": "sum", "sin": "cos", "cos": "sin"}
 _DIMENSIONS = (0, 1, -1, -2)
 #: Methods that take an index.
@@ -204,6 +206,10 @@ def _other_reduction(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.e
         return
     if (name := _OTHER_NAME.get(node.func.attr)) is not None:
         yield ast.Call(ast.Attribute(node.func.value, name, ast.Load()), node.args, node.keywords)
+    if node.func.attr in _OF_ALL and not node.args and not node.keywords:
+        for dim in (-1, 0):
+            of_a_dimension = [ast.keyword("dim", ast.Constant(dim)), ast.keyword("keepdim", ast.Constant(value=True))]
+            yield ast.Call(node.func, [], of_a_dimension)
     if node.func.attr == "squeeze" and not node.args:
         yield from (ast.Call(node.func, [ast.Constant(dim)], []) for dim in (-1, *_DIMENSIONS))
     for place, argument in enumerate(node.args):

@@ -34,6 +34,8 @@ _Gradients = Callable[[], Mapping[str, Tensor | None]]
 #: How many operations of torch a search may spend, and how many a reading counts at least; up to how many elements of
 #: the arguments it is made.
 _OPERATIONS, _LEAST, _ELEMENTS = 300_000, 50, 4096
+#: From how many characters on an expression is named by a letter where it stands twice.
+_LONG, _LETTER = 24, "E"
 #: What an expression is handed to, whose value is then replaced.
 _HOOK = "_gradspec_instead"
 #: Under which names the search notes what it need not try again, and how many operations are left to it.
@@ -131,7 +133,7 @@ class _Search:
         new = ast.unparse(other)
         # A name or a number may stand in a line more than once.
         old, new = (before, statement) if isinstance(place.node, ast.Name | ast.Constant) else (node, new)
-        how = f"without `{old}`" if _is_nothing(other, place.parent) else f"with `{new}` in place of `{old}`"
+        how = f"without `{old}`" if _is_nothing(other, place.parent) else _in_place_of(old, new)
         said = f"{how} ({method.where(place.statement)})"
         if is_right:
             reason = Reason(kind="repair", words=f"right {said}", evidence={"statement": statement})
@@ -287,6 +289,13 @@ def _is_of_a_way(place: Place, other: ast.AST) -> bool:
     is_test = isinstance(place.statement, ast.If | ast.While | ast.For)
     ops = place.parent.ops if isinstance(place.parent, ast.Compare) else []
     return isinstance(other, ast.expr) and (not is_test or any(isinstance(op, ast.Eq | ast.NotEq) for op in ops))
+
+
+def _in_place_of(old: str, new: str) -> str:
+    """Return in words what stands in place of an expression, which is a letter there if it is long and stands twice."""
+    if len(old) < _LONG or new.count(old) < 2:
+        return f"with `{new}` in place of `{old}`"
+    return f"with `{new.replace(f'({old})', _LETTER).replace(old, _LETTER)}` in place of `{_LETTER} = {old}`"
 
 
 def _is_nothing(other: ast.AST, parent: ast.AST) -> bool:

@@ -77,4 +77,5 @@ UNDEFINED_COTANGENT = Law(
     check=_check,
     doc=__doc__ or "",
     requires=("primal", "vjp"),
+    implied_by=("vjp",),
 )
