@@ -101,6 +101,8 @@ def test_anything_else_is_refused_in_one_line(text, message):
         ("(randn(4, 6)[1:, ::2],)", (3, 3), (6, 2)),
         ("(torch.cos(arange(6.0)).view(2, 3),)", (2, 3), (3, 1)),
         ("(softmax(randn(2, 3), 1),)", (2, 3), (3, 1)),
+        ("(cat([2 * randn(6), tensor([-1.0, 1.0])]),)", (8,), (1,)),
+        ("(stack([ones(2), zeros(2), rand(2)], 1),)", (2, 3), (3, 1)),
     ],
 )
 def test_parts_multiples_and_layouts_of_a_tensor(text, shape, strides):

@@ -36,6 +36,8 @@ _METHODS = (
 )
 _ATTRIBUTES = ("T", "mT", "mH")
 _FUNCTIONS = ("abs", "exp", "sqrt", "sin", "cos", "tanh", "sigmoid", "softmax", "complex")
+#: Functions of a list of tensors.
+_OF_LISTS = ("cat", "stack")
 _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -69,7 +71,7 @@ def read_case(text: str, *, name: str = "", seed: int = 0, device: str = "cpu") 
             (float64 unless told; integers for `arange` and `randint`), `seed=1`, `requires_grad=True`. `torch.` may
             stand before a recipe and a dtype. Of a tensor there may be multiples and sums, `3 * randn(4) - 1`, masks,
             `randn(4, 3) > 0`, parts, `randn(4, 6)[:, ::2]`, other layouts, `randn(4, 3).T`, `ones(3).expand(4, 3)`,
-            `eye(3).to_sparse()`, and common functions, `cos(arange(6.0))`, `complex(randn(3), randn(3))`. What has a
+            `eye(3).to_sparse()`, and functions, `cos(arange(6.0))`, `cat([randn(4), tensor([1.0])])`. What has a
             name may stand again behind it: `((a := randn(3, 3)) @ a.T + eye(3), a)`. A generator is
             `Generator().manual_seed(3)`.
             `@calls/case-1.safetensors` is the call that `gradspec watch --save-cases` has kept in this file.
@@ -214,6 +216,9 @@ class _Reader:
             case ast.Call(func=ast.Name(id=name), args=[first, *rest], keywords=[]) if name in _FUNCTIONS:
                 tensor, given = self._tensor_of(first, node), [self.value(arg) for arg in rest]
                 return self._of_torch(ast.unparse(node), lambda: getattr(torch, name)(tensor, *given))
+            case ast.Call(func=ast.Name(id=name), args=[ast.List(elts=parts), *rest], keywords=[]) if name in _OF_LISTS:
+                tensors, given = [self._tensor_of(one, node) for one in parts], [self.value(arg) for arg in rest]
+                return self._of_torch(ast.unparse(node), lambda: getattr(torch, name)(tensors, *given))
             case ast.Call(func=ast.Attribute(value=whole, attr=name), args=args, keywords=keywords) if name in _METHODS:
                 tensor, given = self._tensor_of(whole, node), [self.value(arg) for arg in args]
                 named = {self.keyword(k): self.value(k.value) for k in keywords}

@@ -28,7 +28,7 @@ def judged(finding: Finding, check: Check, trial: NewTrial, prior: Mapping[str, 
         trial: makes a new trial.
         prior: the statuses of this case under the laws that ran before.
     """
-    law, promised = check.law, _promised(check, check.law)
+    law, promised = check.law, promised_by(check, check.law)
     if promised is False:
         return _refusal(finding, law)
     finding, trial = _whatever_the_law(check, trial, finding)
@@ -75,7 +75,8 @@ def _lasting(finding: Finding) -> dict[str, Any]:
     return {key: value for key, value in finding.details.items() if key != "place"}
 
 
-def _promised(check: Check, law: Law) -> bool | None:
+def promised_by(check: Check, law: Law) -> bool | None:
+    """Return whether a spec promises what a law asks: False for what it refuses, None where it says nothing."""
     if law.capability is None:
         # An audit has no spec that promises a transform: what refuses one breaks no word.
         is_audit = isinstance(check.spec, FunctionSpec) and is_audited(check.spec)
@@ -132,7 +133,7 @@ def _why(check: Check, trial: NewTrial, finding: Finding) -> Reason | None:
 def follows(check: Check, root: Law, finding: Finding) -> Finding:
     """Return a finding that follows from another one, with its own numbers."""
     said = f"follows from {root.name}"
-    if _promised(check, root) is None:
+    if promised_by(check, root) is None:
         return Finding(status=Status.NOT_PROMISED, message=f"{said}, which is not promised")
     details = {**finding.details, "found": finding.message}
     rank = Rank.WASTE if finding.rank == Rank.WASTE else ""  # else it has that of its root

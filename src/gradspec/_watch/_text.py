@@ -94,7 +94,8 @@ def verdict(row: Row) -> str:
     laws = ", ".join(dict.fromkeys(law for one in row.asked if one.found.rank == worst.rank for law in one.found.laws))
     scope = scope_of(worst.verdict.law, row.report.laws)
     inside = f" in {scope.words}" if isinstance(worst.rank, Rank) and scope is not Scope.TRAINING else ""
-    return f"{rank_words(worst.rank)}{inside}: {laws}"
+    said = f"{rank_words(worst.rank)}{inside}: {laws}"
+    return f"nothing wrong ({said})" if worst.rank == Rank.WASTE else said
 
 
 def _findings(rows: Sequence[Row], details: bool) -> Iterator[str]:
@@ -120,17 +121,18 @@ def _findings(rows: Sequence[Row], details: bool) -> Iterator[str]:
 
 
 def _end(program: Program) -> Iterator[str]:
-    unused: dict[str, list[str]] = {}
+    unused: dict[Scope, dict[str, list[str]]] = {}
     for row in program.rows:
         if row.judgement is not None and row.report is not None:
             outside = [one.found for one in row.judgement.findings if not one.is_asked and not one.is_question]
-            names = dict.fromkeys(scope_of(one.verdict.law, row.report.laws).words for one in outside)
-            for name in names:
-                unused.setdefault(name, []).append(row.key)
+            for law in dict.fromkeys(law for one in outside for law in one.laws):
+                of_scope = unused.setdefault(scope_of(law, row.report.laws), {})
+                of_scope.setdefault(law, []).append(row.key)
     if any(one.is_question and not one.found.verdict.rerun for row in program.rows for one in row.asked):
         yield "Options of `gradspec audit` answer a question: with --save-cases FOLDER each comes with its command"
-    for name, keys in unused.items():
-        yield f"Beside {_asked(program)}, there are findings of {name}: {', '.join(keys)}"
+    for scope, laws in unused.items():
+        said = "; ".join(f"`{law}` of {', '.join(keys)}" for law, keys in laws.items())
+        yield f"Beside {_asked(program)}, there are findings of {scope.words}: {said} (--scope {scope} asks)"
     yield from _troubles(program)
 
 
