@@ -78,8 +78,8 @@ class FunctionSpec(Spec):
         function (Callable): What is under test, called as users call it, `Cube.apply`.
         primal (Callable): What forward computes, in plain differentiable torch, `lambda x: x**3`.
         name (str, optional): Unique in a report: the name of the function unless given.
-        cases (list or Callable): Representative calls, `[(x, 0.5)]`, or what draws them, `lambda make: [(make(3),
-            0.5)]`.
+        cases (list or Callable): Representative calls, `[(x, 0.5)]`, or what makes them of normal numbers, `lambda
+            make: [(make(3), 0.5)]`.
         raises (Callable, optional): A generator of wrong calls and the error that each gets.
         summary (str, optional): One sentence that a user could search for; left out, the first of the docstring of what
             is documented.
@@ -142,8 +142,8 @@ class FunctionSpec(Spec):
     function: Callable[..., Any] = field(kw_only=False)
     #: What forward computes, in plain differentiable torch, `lambda x: x**3`.
     primal: Callable[..., Any] = field(kw_only=False)
-    #: Representative calls, `[(x, 0.5)]`, or what draws them, `lambda make: [(make(3), 0.5)]`. Each is a tuple of
-    #: arguments, a `Case` or a single tensor.
+    #: Representative calls, `[(x, 0.5)]`, or what makes them of normal numbers, `lambda make: [(make(3), 0.5)]`. Each
+    #: is a tuple of arguments, a `Case` or a single tensor.
     cases: Callable[[Make], Iterator[Case]] | Any  # or a list; what is kept is a generator
     #: The map whose true derivative backward applies: the primal, unless told; `lambda x: x` of a straight-through one.
     surrogate: Callable[..., Any] = None  # type: ignore[assignment]  # filled in below
