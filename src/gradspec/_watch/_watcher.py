@@ -219,10 +219,8 @@ class Watcher:
         wrapt.register_post_import_hook(hooked, "torch._dynamo.variables.misc")
 
     def _seen(self, target: Any) -> Seen:
-        if (found := self._by_target.get(target)) is not None:
-            return found
-        with self._lock:
-            found = self._by_target.get(target)  # another thread may have been first
+        with self._lock:  # two threads may call it first
+            found = self._by_target.get(target)
             if found is None:
                 is_operator = isinstance(target, OpOverload)
                 key = _operator_key(target) if is_operator else f"{_module_of(target)}:{target.__qualname__}"
