@@ -51,17 +51,16 @@ def drawn_behind(trial: Trial) -> tuple[str, ...]:
     try:
         with torch.random.fork_rng(devices=_devices()), spec_faults("surrogate"):
             seed_torch(_ASIDE)
+            start = states_of_torch()
             spec.primal(*inputs.args())
-            drawn = states_of_torch()
+            of_forward = states_of_torch()
             seed_torch(_ASIDE)
             y = outputs(spec.surrogate(*inputs.args(leaves)))
             if gradient_of(spec.surrogate) is not None:
                 seed_torch(_ASIDE)  # it draws first what forward has drawn
-                start = states_of_torch()
                 gradients(y, leaves, like(y, _ASIDE))
-                if not moved(start, states_of_torch()):
-                    return ()
-            return tuple(moved(drawn, states_of_torch()))
+            end = states_of_torch()
+            return tuple(name for name in moved(start, end) if name in moved(of_forward, end))
     except Exception:
         return ()  # the laws that need it say so
 
