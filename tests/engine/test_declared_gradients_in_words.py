@@ -128,7 +128,9 @@ def nearest(x, table):
 
 
 @pytest.mark.parametrize(
-    ("supports", "status"), [(Supports(), Status.NOT_PROMISED), (Supports(forward_mode=True), Status.ERROR)], ids=["silent", "jvp"]
+    ("supports", "status"),
+    [(Supports(), Status.NOT_PROMISED), (Supports(forward_mode=True), Status.ERROR)],
+    ids=["silent", "jvp"],
 )
 def test_a_spec_need_not_take_a_transform_that_nobody_promises(supports, status):
     made = FunctionSpec(

@@ -850,9 +850,28 @@ class Shrink(Function):
         return y_bar * (x.abs() > 1.0), None
 
 
+class Warm(Function):
+    """A smooth largest element; backward forgets the temperature: for a half, twice the argument mends it too."""
+
+    @staticmethod
+    def forward(ctx, x, t):
+        ctx.save_for_backward(x)
+        ctx.t = t
+        return t * torch.logsumexp(x / t, -1)
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (x,) = ctx.saved_tensors
+        return y_bar.unsqueeze(-1) * torch.softmax(x, -1), None
+
+
 @pytest.mark.parametrize(
     ("function", "call", "right"),
-    [(Clip, "(randn(5, 5), 0.5, 0.5)", "ctx.high"), (Shrink, "(randn(4, 5), 0.5)", "ctx.lambd")],
+    [
+        (Clip, "(randn(5, 5), 0.5, 0.5)", "ctx.high"),
+        (Shrink, "(randn(4, 5), 0.5)", "ctx.lambd"),
+        (Warm, "(randn(3, 4), 0.5)", "x / ctx.t"),
+    ],
 )
 def test_where_one_reading_is_refuted_by_another_value_of_an_option_the_next_is_tried(function, call, right):
     likely = said(function, call).likely

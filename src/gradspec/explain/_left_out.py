@@ -112,12 +112,15 @@ class Terms:
             self.unchanged = unchanged
         return value
 
-    def worth_trying(self) -> list[int]:
-        """Return those that give something, and something else than the ones before: in a loop that is not known."""
+    def worth_trying(self) -> list[list[int]]:
+        """Return those that give something, with those that give the same: in a loop that is not known."""
         if self.calls > 1:
-            return [k for k, one in enumerate(self.given) if one is not None]
-        first = {one: k for k, one in reversed(list(enumerate(self.given))) if one not in (None, self.unchanged)}
-        return sorted(first.values())
+            return [[k] for k, one in enumerate(self.given) if one is not None]
+        alike: dict[Any, list[int]] = {}
+        for k, one in enumerate(self.given):
+            if one not in (None, self.unchanged):
+                alike.setdefault(one, []).append(k)
+        return list(alike.values())
 
 
 def _number(value: Any) -> Any:

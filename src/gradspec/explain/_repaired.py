@@ -253,9 +253,11 @@ class _Search:
                 hooked = method.compiled()
             with in_place_of(method.owner, method.attribute, hooked):
                 quietly(self._of_backward)  # which notes what each of them gives
-            for k in made.worth_trying():
-                made.chosen, text = k, made.texts[k]
-                if self._is_right(method, hooked) or (self._is_partial and self.partial is None):
+            for alike in made.worth_trying():
+                made.chosen = alike[0]
+                if not self._is_right(method, hooked) and not (self._is_partial and self.partial is None):
+                    continue
+                for text in (made.texts[k] for k in alike):  # one may be refuted where another one is not
                     other = ast.parse(text.format(e=f"({ast.unparse(place.node)})"), mode="eval").body
                     if (found := self._said(method, place, other, set())) is not None:
                         return found
