@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 from gradspec._engine._child import available
-from gradspec._engine._compiler import import_compiler
+from gradspec._engine._compiler import import_compiler, import_dynamo
 from gradspec._engine._interrupts import interrupts
 from gradspec._engine._plan import Check
 from gradspec._engine._pool import processors, run_groups
@@ -71,6 +71,8 @@ def run_checks(
             failed += verdicts[number].finding.is_failure
 
         if left:
+            if compiling and jobs == 1:
+                import_dynamo()  # the first child would, for what it watches, and each one after it
             sessions = [Session(checks, profile, seed=seed, isolate=isolate, said=known) for _ in range(jobs)]
             run_groups(groups, sessions, run, meanwhile=import_compiler if compiling else lambda: None)
     if progress:
