@@ -39,4 +39,4 @@ def test_the_wrong_gradient_is_named(seed):
     assert verdict.status is Status.BROKEN
     said = f"{verdict.finding.message} {verdict.finding.likely}"
     assert "gradient of `w`" in said
-    assert "off by the factor 0.0833, which is 1 / 12" in said
+    assert "off by the factor 0.0833, which is `1 / x.shape[0]`" in said

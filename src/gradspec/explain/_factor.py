@@ -50,7 +50,8 @@ def factor(wrong: Wrong) -> Reason | None:
     if (found := factor_of(got, expected, known=known)) is None:
         return None
     found = _to_digits(found, known) if known else found
-    number = what_it_is(found, wrong.inputs, partial(_is_off_by, wrong))
+    digits = min(1e-2, max(1e-6, known, 256 * torch.finfo(got.dtype).eps))
+    number = what_it_is(found, wrong.inputs, partial(_is_off_by, wrong, digits), digits=digits)
     return factor_reason(found, is_everywhere=bool((expected != 0).all()), of=number)
 
 
@@ -96,9 +97,7 @@ def factor_of(got: Tensor, expected: Tensor, *, tells_one: bool = True, known: f
     return number.real if is_it else None
 
 
-def what_it_is(
-    found: float, inputs: Inputs, is_off_by: Callable[[Inputs, float], bool], *, digits: float = 1e-6
-) -> str:
+def what_it_is(found: float, inputs: Inputs, is_off_by: Callable[[Inputs, float], bool], *, digits: float) -> str:
     """Return a factor as what it is of an argument, "1 / `scale`" or "`x.shape[1] ** 0.5`"; empty where it is nothing.
 
     It is that if it moves with a number, or with a size.
@@ -175,14 +174,14 @@ def _count(value: Tensor, dim: int | None) -> int:
     return value.numel() if dim is None else value.shape[dim]
 
 
-def _is_off_by(wrong: Wrong, inputs: Inputs, factor: float) -> bool:
+def _is_off_by(wrong: Wrong, digits: float, inputs: Inputs, factor: float) -> bool:
     """Whether the gradient is off by a factor for other arguments."""
     if not can_be_made(wrong.trial.spec.function, inputs):
         return False
     v = like(outputs(wrong.trial.spec.primal(*inputs.args())), wrong.trial.seed)
     other = Wrong(wrong.trial, inputs, wrong.name, v)
     found = factor_of(other.got, other.expected)
-    return found is not None and math.isclose(found, factor, rel_tol=1e-6)
+    return found is not None and math.isclose(found, factor, rel_tol=digits)
 
 
 def zero(wrong: Wrong) -> Reason | None:

@@ -135,9 +135,9 @@ def _in_the_same_memory(trial: Trial, inputs: Inputs) -> Finding:
 
 def _is_nearly(inputs: Inputs, other: Inputs) -> bool:
     """Whether another call has the same numbers, in another dtype maybe: all that it may leave differs by rounding."""
-    pairs = list(zip(inputs.tensors(), other.tensors(), strict=False))
+    pairs = [(double(a), double(b)) for a, b in zip(inputs.tensors(), other.tensors(), strict=False)]
     return inputs.wrt == other.wrt and all(
-        a.shape == b.shape and torch.allclose(double(a), double(b), rtol=_SAME, atol=0) for a, b in pairs
+        (a.shape, a.dtype) == (b.shape, b.dtype) and torch.allclose(a, b, rtol=_SAME, atol=0) for a, b in pairs
     )
 
 
