@@ -35,7 +35,7 @@ _METHODS = (
     *("to_sparse", "to_sparse_csr"),
 )
 _ATTRIBUTES = ("T", "mT", "mH")
-_FUNCTIONS = ("abs", "exp", "sqrt", "sin", "cos", "tanh", "sigmoid", "softmax", "complex")
+_FUNCTIONS = ("abs", "diag", "exp", "sqrt", "sin", "cos", "tanh", "sigmoid", "softmax", "complex")
 #: Functions of a list of tensors.
 _OF_LISTS = ("cat", "stack")
 _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {

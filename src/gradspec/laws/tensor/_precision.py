@@ -33,7 +33,7 @@ from gradspec.laws.tensor.support._call import (
     vjp,
 )
 from gradspec.laws.tensor.support._compare import compare, describe, distance, largest, of_right_numbers
-from gradspec.laws.tensor.support._differences import double
+from gradspec.laws.tensor.support._differences import double, overflows
 from gradspec.laws.tensor.support._limits import gradient_limits, value_limits
 from gradspec.laws.tensor.support._reference import as_reference, is_stand_in, on_spec_side, reference
 
@@ -53,6 +53,8 @@ def _check(trial: Trial) -> Finding:
     judged, unasked, bounded = 0, "", bound_by(lambda: _plainly(trial, inputs))
     for dtype in DTYPES if trial.spec.supports.autocast else DTYPES[:1]:
         rounded = Inputs({n: _rounded(v, dtype) for n, v in inputs.values.items()}, inputs.wrt)
+        if overflows(inputs, rounded):
+            continue
         try:
             with bounded():
                 v = like(outputs(on_spec_side("primal", trial.spec.primal, *rounded.args())), trial.seed)
@@ -90,7 +92,7 @@ def _check(trial: Trial) -> Finding:
                 continue  # the function would be compared with itself
             if (finding := _judge(trial, what, got, plain, limits[what])) is not HOLDS:
                 return finding
-    return HOLDS if judged else not_applicable(unasked or "the primal has no low precision in torch")
+    return HOLDS if judged else not_applicable(unasked or "no lower precision has these numbers, or the primal")
 
 
 def _plainly(trial: Trial, inputs: Inputs) -> None:

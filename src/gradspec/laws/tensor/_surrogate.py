@@ -31,7 +31,7 @@ from torch import Tensor
 from gradspec._finding import MEANT
 from gradspec.law import HOLDS, Finding, Law, Rank, Status, Trial, broken, not_applicable, shown
 from gradspec.laws.tensor.support._bound import dtype_of_all
-from gradspec.laws.tensor.support._call import Inputs, StandInError, like
+from gradspec.laws.tensor.support._call import Inputs, StandInError, differentiable, like
 from gradspec.laws.tensor.support._compare import unseen
 from gradspec.laws.tensor.support._differences import (
     Slope,
@@ -260,9 +260,11 @@ def _in_direction(
     x = inputs.tensors()
     v = like(tuple(t.detach() for t in surrogate_of(trial, inputs)(*x)), seed + 1)
     y, grads = value_and_gradients(trial, inputs, v)
-    if is_stand_in(trial.spec.surrogate) and any(t.requires_grad for t in y):
+    if any(t.requires_grad for t in y):
         # `mark_non_differentiable`, integers: what carries no gradient moves with the arguments all the same.
-        v = tuple(w if t.requires_grad else torch.zeros_like(w) for w, t in zip(v, y, strict=True))
+        is_map = not is_stand_in(trial.spec.surrogate)
+        counts = [differentiable(t) if is_map else t.requires_grad for t in y]
+        v = tuple(w if one else torch.zeros_like(w) for w, one in zip(v, counts, strict=True))
     exact = sum(inner(g, b) for g, b in zip(grads, u, strict=True) if g is not None)
     if not math.isfinite(exact):
         said = f"the gradient along a direction is {exact:g}: no numerical derivative compares with it"

@@ -295,12 +295,13 @@ class Bound:
         """
         self.compute, self.units, self.seed, self.off, self.near = compute, units, seed, off, near
         self._longest = 1
-        self.right = [None if one is None else one.detach() for one in compute()]
+        # Of an index or a mask nothing is rounded.
+        self.right = [None if one is None or not differentiable(one) else one.detach() for one in compute()]
 
     def limits(self, place: int, dtype: torch.dtype) -> Limits | None:
         """Return the limits of a result that is stored in a dtype; None where there is no result to be off from."""
         right = self.right[place]
-        if right is None or not right.numel() or not differentiable(right):
+        if right is None or not right.numel():
             return None
         off, near = lambda: max(self.off, self._of_the_longest_sum), lambda: self._moved[place]
         return Limits(right, dtype, lambda: self._scattered[place], off, near)

@@ -161,6 +161,12 @@ def in_double(inputs: Inputs) -> Inputs:
     return Inputs({name: double(value) for name, value in inputs.values.items()}, inputs.wrt)
 
 
+def overflows(inputs: Inputs, rounded: Inputs) -> bool:
+    """Whether a number of some arguments is finite, and is so no more in another dtype."""
+    pairs = zip(inputs.tensors(), rounded.tensors(), strict=True)
+    return any(bool((one.isfinite() & ~other.isfinite()).any()) for one, other in pairs)
+
+
 def is_low(inputs: Inputs) -> bool:
     """Whether an argument that is differentiated has less than double precision."""
     return _is_below(inputs, torch.float64)
