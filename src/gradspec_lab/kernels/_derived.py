@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import _get_current_dispatch_mode
 
 from gradspec.laws.tensor.support._bound import Bound, Units
-from gradspec.laws.tensor.support._call import resembling
+from gradspec.laws.tensor.support._call import differentiable, resembling
 from gradspec.laws.tensor.support._farther import SOUND, apart, is_far
 from gradspec_lab.kernels._judges import Verdicts
 from gradspec_lab.kernels._kernel import Measured, at_stored, derive, upcast
@@ -53,11 +53,9 @@ def _judged(kernel: Measured, args: tuple[Any, ...], cotangents: tuple[Tensor, .
         gain = limits.gain(got.double())
         error = (got.double() - limits.right).abs()
         share = float((error / limits.allowed).nan_to_num(nan=float("inf")).max()) if bool(wrong.any()) else 0.0
-        is_far = not is_declared and _is_farther(kernel, args, cotangents, name)
-        found[name] = (
-            not bool(wrong.any()) and gain == 1.0 and not is_far,
-            f"{share:.3g} of the bound, gain {gain:.6g}",
-        )
+        is_right = not bool(wrong.any()) and gain == 1.0
+        is_far = is_right and not is_declared and _is_farther(kernel, args, cotangents, name)
+        found[name] = (is_right and not is_far, f"{share:.3g} of the bound, gain {gain:.6g}")
     return found
 
 
@@ -66,7 +64,8 @@ def _is_farther(kernel: Measured, args: tuple[Any, ...], cotangents: tuple[Tenso
     found = apart(kernel.results[name], kernel.low[name], kernel.exact[name])
     if found is None or not is_far(*found) or found[1] * torch.finfo(kernel.results[name].dtype).eps / 2 >= SOUND:
         return False
-    other = resembling(args, 1)
+    moved = iter(resembling(tuple(one for one in args if differentiable(one)), 1))
+    other = tuple(next(moved) if differentiable(one) else one for one in args)
     got, low = (derive(call, kernel, other, cotangents)[name] for call in (kernel.call, kernel.reference))
     exact = derive(kernel.reference, kernel, upcast(other), upcast(cotangents))[name]
     elsewhere = apart(got, low, exact)
