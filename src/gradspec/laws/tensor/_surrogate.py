@@ -30,7 +30,7 @@ from torch import Tensor
 
 from gradspec._finding import MEANT
 from gradspec.law import HOLDS, Finding, Law, Rank, Status, Trial, broken, not_applicable, shown
-from gradspec.laws.tensor.support._bound import dtype_of_all
+from gradspec.laws.tensor.support._bound import declared, dtype_of_all
 from gradspec.laws.tensor.support._call import Inputs, StandInError, differentiable, like
 from gradspec.laws.tensor.support._compare import unseen
 from gradspec.laws.tensor.support._differences import (
@@ -308,7 +308,9 @@ def _in_direction(
     if numeric.is_refuted_for(exact) or (is_narrow and is_unknown):
         return Finding(status=Status.INCONCLUSIVE, message=_TURNS)
     off, of = abs(exact - numeric.value), max(abs(exact), abs(numeric.value))
-    if off <= left_by_rounding(Inputs.of(trial), inputs.wrt, grads, u):
+    # A declared accuracy is one of each gradient: in their sum along a direction they may cancel.
+    terms = sum(float((g * b).detach().abs().sum()) for g, b in zip(grads, u, strict=True) if g is not None)
+    if off <= max(left_by_rounding(Inputs.of(trial), inputs.wrt, grads, u), declared(trial.spec, 1) * terms):
         return HOLDS
     if is_narrow and vanishes(lambda at: value_and_gradients(trial, at, v), inputs, u, v, off=off, of=of):
         return HOLDS
