@@ -306,7 +306,7 @@ def _that_differs(cls: type, call: str, kind: str, rng: random.Random) -> tuple[
 def _says_where_only(reason: Any) -> bool:
     """Whether a reason says which elements, arguments or calls are wrong, and not how."""
     if reason.kind == "of arguments":
-        return "wrong" in reason.evidence["arguments"].values()
+        return "wrong" in reason.evidence.get("arguments", {"": "wrong"}).values()  # else it says which are right
     return reason.kind in ("range", "option", "one slice") or (reason.kind == "places" and "places" in reason.evidence)
 
 
@@ -318,7 +318,8 @@ def _is_right(kind: str, cls: type, call: str, made: type, reason: Any) -> bool:
     names = dict(enumerate(forward_signature(cls).parameters))
     pairs = {names.get(k, str(k)): (true[k], got[k]) for k in true}
     if reason.kind == "of arguments":
-        return all(_fits(how, *pairs[name]) for name, how in reason.evidence["arguments"].items() if name in pairs)
+        arguments = reason.evidence.get("arguments", {})
+        return all(_fits(how, *pairs[name]) for name, how in arguments.items() if name in pairs)
     if reason.kind == "wrong output":
         named = int(reason.words.split("output ")[1].split(",")[0])
         return [k for k in range(_outputs(cls, call)) if _differ(cls, made, call, k)] == [named]
