@@ -171,7 +171,7 @@ def _at_the_same_place(names: Sequence[str], statement: ast.stmt) -> list[tuple[
     read = [one.slice for one in ast.walk(statement) if isinstance(one, ast.Subscript)]
     used = [names.index(name) for name in dict.fromkeys(ast.unparse(one) for one in read) if name in names]
     forms = [one.replace("{a}", "{a}[{b}]") for one in _OF_ONE]
-    return [(one, (k, place)) for place in used for k in range(len(names)) if k not in used for one in forms]
+    return [(one, (k, place)) for one in forms for place in used for k in range(len(names)) if k not in used]
 
 
 def _filled(form: str, expression: str, names: Sequence[str]) -> str:
