@@ -42,7 +42,7 @@ def draws_inside(trial: Trial) -> bool:
 
 
 def drawn_behind(trial: Trial) -> tuple[str, ...]:
-    """Return the generators from which the gradient of a spec draws more than its primal: backward may, too."""
+    """Return the generators from which the gradient of a spec draws more than its primal, and backward draws, too."""
     spec = awake(trial).spec
     if spec.surrogate is spec.primal or is_stand_in(spec.surrogate):
         return ()
@@ -60,7 +60,13 @@ def drawn_behind(trial: Trial) -> tuple[str, ...]:
                 seed_torch(_ASIDE)  # it draws first what forward has drawn
                 gradients(y, leaves, like(y, _ASIDE))
             end = states_of_torch()
-            return tuple(name for name in moved(start, end) if name in moved(of_forward, end))
+            behind = [name for name in moved(start, end) if name in moved(of_forward, end)]
+            if not behind:
+                return ()
+            y = outputs(spec.function(*inputs.args(leaves)))
+            before = states_of_torch()
+            gradients(y, leaves, like(y, _ASIDE))
+            return tuple(name for name in moved(before, states_of_torch()) if name in behind)
     except Exception:
         return ()  # the laws that need it say so
 
