@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import pytest
 import torch
 
 from gradspec._watch._audits import audited
-from gradspec._watch._row import Row, together
+from gradspec._watch._row import Program, Row, together
 from gradspec._watch._store import Store, row_of
+from gradspec._watch._text import text
 from gradspec._watch._variant import variant_of
 from gradspec._watch._watcher import VARIANTS, Watcher
 from gradspec.law import Rank, Status
@@ -130,3 +132,58 @@ def test_threads_may_call_a_function_at_once(tmp_path):
     assert not watcher.troubles
     (seen,) = watcher.functions.values()
     assert row_of(seen).forwards == 120
+
+
+class Gated(torch.autograd.Function):
+    """The last forward decides every backward."""
+
+    kept = None
+
+    @staticmethod
+    def forward(ctx, x, gate):
+        Gated.kept = x, torch.sigmoid(gate)
+        return x * Gated.kept[1]
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, s = Gated.kept
+        return grad * s, grad * x * s * (1 - s)
+
+
+def test_state_is_not_told_as_what_float32_rounds():
+    (seen,) = seen_in(lambda: use(Gated, torch.randn(4, 3, requires_grad=True)))
+    report = audited(seen)
+
+    assert Rank.WRONG in {v.finding.rank for v in report.of(law="interleaved")}
+    assert Rank.WASTE not in {v.finding.rank for v in report.of(law="earlier_calls")}
+
+
+class Cubed(torch.autograd.Function):
+    """Saves what forward computes, and spends a product on a frozen argument."""
+
+    @staticmethod
+    def forward(ctx, x, w):
+        square = x * x
+        ctx.save_for_backward(square, x, w)
+        return square * x * w
+
+    @staticmethod
+    def backward(ctx, grad):
+        square, x, w = ctx.saved_tensors
+        return 3 * grad * square * w, grad * square * x
+
+
+def test_the_report_names_what_fails_beside_what_the_program_uses():
+    watcher = Watcher()
+    watcher.start()
+    try:
+        x, w = (torch.randn(4, 3, requires_grad=True) for _ in range(2))
+        Cubed.apply(x, w).sum().backward()
+    finally:
+        watcher.stop()
+    (seen,) = watcher.functions.values()
+    said = text(Program(rows=(replace(row_of(seen), report=audited(seen)),)))
+
+    assert "nothing wrong (waste: needs_input_grad)" in said
+    assert "there are findings of higher derivatives: `second_order` of " in said
+    assert "(--scope higher asks)" in said

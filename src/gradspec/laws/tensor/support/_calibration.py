@@ -96,13 +96,10 @@ def cause_of(law: Law, trial: Trial, finding: Finding, *, in_full: bool = True) 
         return Cause((), names)
     if not in_full:
         return Cause(form.lacking, names)
-    added: list[str] = []
-    for name in form.lacking:
-        added.append(name)
-        if _found(law, trial, _with(form, added)).status is Status.HOLDS:
-            needed = [one for one in added if not _holds_without(law, trial, form, added, one)]
-            return Cause(tuple(needed or added), names)
-    return Cause((), names)
+    first = (form.lacking[:count] for count in range(1, len(form.lacking) + 1))
+    added = next(some for some in first if _found(law, trial, _with(form, some)).status is Status.HOLDS)
+    needed = tuple(one for one in added if not _holds_without(law, trial, form, added, one))
+    return Cause(needed or added, names)
 
 
 def is_silent_for_form(law: Law, trial: Trial) -> bool:
@@ -131,7 +128,7 @@ def _holds_of_copies(law: Law, trial: Trial) -> bool:
     return found.status is Status.HOLDS
 
 
-def _holds_without(law: Law, trial: Trial, form: Form, added: list[str], one: str) -> bool:
+def _holds_without(law: Law, trial: Trial, form: Form, added: tuple[str, ...], one: str) -> bool:
     rest = [name for name in added if name != one]
     return _found(law, trial, _with(form, rest)).status is Status.HOLDS
 

@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
 from gradspec._place import calling_line
-from gradspec.laws.tensor.support._wide_memory import HALF, WideMemory, address, is_half
+from gradspec.laws.tensor.support._wide_memory import HALF, WideMemory, address, is_half_tensor
 
 #: Additions, and what else keeps a sum that is carried from one term to the next.
 _SUMS = ("add", "sub", "addcmul", "addcdiv", "addmm", "addmv", "addr", "baddbmm", "lerp")
@@ -87,7 +87,7 @@ class CarriedInSingle(TorchDispatchMode):  # type: ignore[no-untyped-call]  # to
 
     def _any(self, args: Any) -> list[_Sum]:
         """Return the sums that the arguments of an operation hold."""
-        return [self._sums[address(value)] for value in args if is_half(value) and address(value) in self._sums]
+        return [self._sums[address(value)] for value in args if is_half_tensor(value) and address(value) in self._sums]
 
 
 class SavedInSingle(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has no types here
@@ -144,7 +144,7 @@ def _adds(args: Any) -> bool:
     tensors = [value for value in args if isinstance(value, Tensor) and value.is_floating_point()]
     if not tensors or tensors[0] is not args[0] or tensors[0].layout is not torch.strided:
         return False
-    return is_half(tensors[0]) and all(is_half(value) or not value.ndim for value in tensors)
+    return is_half_tensor(tensors[0]) and all(is_half_tensor(value) or not value.ndim for value in tensors)
 
 
 def _is_same(one: Tensor, other: Any) -> bool:

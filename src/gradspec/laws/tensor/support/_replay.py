@@ -31,9 +31,9 @@ INCOMPARABLE = "the function draws noise, and draws other numbers here than in a
 _ASIDE = 2**40 + 57
 #: The laws that compare calls which draw other numbers by their nature: in another dtype, for other strides, of a
 #: batch, in a program. A draw that a selective checkpoint has saved does not move the generator for the next one.
-#: For a cotangent with other strides backward does, if it draws.
-_OF_BACKWARD = ("cotangent_layout",)
 _OTHER_NUMBERS = ("layout", "autocast", "precision", "selective_checkpoint", "vmap", "exported_operator")
+#: Those in which backward draws other numbers, if it draws: for a cotangent with other strides.
+_OF_BACKWARD = ("cotangent_layout",)
 
 
 def draws_inside(trial: Trial) -> bool:
@@ -52,15 +52,16 @@ def drawn_behind(trial: Trial) -> tuple[str, ...]:
         with torch.random.fork_rng(devices=_devices()), spec_faults("surrogate"):
             seed_torch(_ASIDE)
             start = states_of_torch()
-            spec.primal(*inputs.args())
-            of_forward = states_of_torch()
-            seed_torch(_ASIDE)
             y = outputs(spec.surrogate(*inputs.args(leaves)))
             if gradient_of(spec.surrogate) is not None:
                 seed_torch(_ASIDE)  # it draws first what forward has drawn
                 gradients(y, leaves, like(y, _ASIDE))
             end = states_of_torch()
-            behind = [name for name in moved(start, end) if name in moved(of_forward, end)]
+            if not (drawn := moved(start, end)):
+                return ()  # as most do: every law asks this
+            seed_torch(_ASIDE)
+            spec.primal(*inputs.args())
+            behind = [name for name in moved(states_of_torch(), end) if name in drawn]
             if not behind:
                 return ()
             y = outputs(spec.function(*inputs.args(leaves)))

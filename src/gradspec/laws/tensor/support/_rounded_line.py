@@ -14,7 +14,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 from gradspec._place import calling_line
 from gradspec.law import Reason
 from gradspec.laws.tensor.support._differences import double
-from gradspec.laws.tensor.support._wide_memory import WideMemory, is_half, names_half
+from gradspec.laws.tensor.support._wide_memory import WideMemory, is_half_tensor, names_half
 
 #: How many lines are tried, and which part of what is lost one of them has to lose by itself.
 _MOST, _PART = 64, 0.5
@@ -56,7 +56,7 @@ class _InSingle(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch ha
         """Run an operation; one that reads or makes a half type runs in float32 too, and gives its result."""
         kwargs, schema = kwargs or {}, func._schema
         is_view = any(one.alias_info is not None and not one.alias_info.is_write for one in schema.returns)
-        if is_view or not any(is_half(value) or names_half(value) for value in tree_leaves((args, kwargs))):
+        if is_view or not any(is_half_tensor(value) or names_half(value) for value in tree_leaves((args, kwargs))):
             return func(*args, **kwargs)
         if line := calling_line():
             self.lines[line] = None
@@ -73,7 +73,7 @@ class _InSingle(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch ha
         target, wide = args[0], self._memory.wide
         if not as_it_is:
             args, kwargs = (target, *tree_map(wide, args[1:])), tree_map(wide, kwargs)
-        if not is_half(target):
+        if not is_half_tensor(target):
             return func(*args, **kwargs)
         if as_it_is:
             found = func(*args, **kwargs)
@@ -88,7 +88,7 @@ class _InSingle(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch ha
         """Return a result that holds what its dtype holds of the exact one, and keep that."""
         if not isinstance(found, Tensor) or not found.is_floating_point():
             return found
-        return self._memory.put(found, exact) if is_half(found) else exact.to(found.dtype)
+        return self._memory.put(found, exact) if is_half_tensor(found) else exact.to(found.dtype)
 
 
 def rounded_line(compute: Callable[[], Any], exact: Tensor, lost: float, times: float) -> RoundedLine | None:

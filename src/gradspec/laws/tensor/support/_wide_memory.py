@@ -10,7 +10,7 @@ from torch import Tensor
 HALF = (torch.float16, torch.bfloat16)
 
 
-def is_half(value: Any) -> TypeGuard[Tensor]:
+def is_half_tensor(value: Any) -> TypeGuard[Tensor]:
     """Whether this is a tensor of a half type."""
     return isinstance(value, Tensor) and value.dtype in HALF
 
@@ -29,7 +29,7 @@ class WideMemory:
 
     def __contains__(self, value: Any) -> bool:
         """Whether numbers are kept for the memory of a tensor."""
-        return is_half(value) and address(value) in self._kept
+        return is_half_tensor(value) and address(value) in self._kept
 
     def shown(self, value: Tensor) -> Tensor:
         """Return the numbers that a tensor shows of its memory, as a view: what is written there is kept."""
@@ -41,7 +41,7 @@ class WideMemory:
 
     def wide(self, value: Any) -> Any:
         """Return an argument of an operation as float32 would have it, for what is of a half type, or names one."""
-        if not is_half(value):
+        if not is_half_tensor(value):
             return torch.float32 if names_half(value) else value
         return self.shown(value).clone() if value in self else value.float()
 
