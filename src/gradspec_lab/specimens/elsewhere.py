@@ -68,7 +68,9 @@ sick(
 
 # As one in C++, whose library no module of the spec loads: that of `primal` is torch's, and that of `cases` Python's.
 _LIBRARY.define("registered_where_nobody_looks(Tensor input) -> Tensor")
-_LIBRARY.impl("registered_where_nobody_looks", torch.nn.functional.tanhshrink, "CompositeExplicitAutograd")
+_LIBRARY.impl(
+    "registered_where_nobody_looks", torch.no_grad()(torch.nn.functional.tanhshrink), "CompositeExplicitAutograd"
+)
 sick(
     OperatorSpec(
         name="registered_where_nobody_looks",
