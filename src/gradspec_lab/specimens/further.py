@@ -238,6 +238,10 @@ def _another_value_under_compile(x: Tensor, factor: float) -> Tensor:
     return Scale.apply(x, factor) * (2 if torch.compiler.is_compiling() else 1)
 
 
+def _another_value_under_compile_without_a_gradient(x: Tensor, factor: float) -> Tensor:
+    return _another_value_under_compile(x, factor).detach()
+
+
 enter(
     "another_value_under_compile",
     SCALE.for_(_another_value_under_compile, name="x"),
@@ -246,7 +250,7 @@ enter(
 )
 enter(
     "another_value_under_compile_without_a_gradient",
-    replace(SCALE.for_(_another_value_under_compile, name="x"), wrt=()),
+    replace(SCALE.for_(_another_value_under_compile_without_a_gradient, name="x"), wrt=()),
     compile=r"value under torch.compile .*differs",
 )
 enter("no_example", replace(SCALE, documented=(NoExample,)), examples=r"the docstring has no example")

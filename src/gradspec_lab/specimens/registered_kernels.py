@@ -92,7 +92,7 @@ averaged_elsewhere.register_fake(
 
 
 def _averaging(x, state, momentum=0.5):
-    state.lerp_(x.mean(0), momentum)
+    state.lerp_(x.detach().mean(0), momentum)
     return (x > state).sum()
 
 
