@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Any
@@ -13,6 +14,8 @@ from gradspec._place import place_of
 
 #: The key of `Finding.details` under which a finding names the limit that kept the law from being measured: "time".
 LIMIT = "limit"
+#: The key under which it names what is at fault where nothing could be judged: "spec", "gradspec".
+FAULT = "fault"
 #: The key under which it names how to say that what was found is meant so.
 MEANT = "meant"
 #: The key under which a finding names what else differs, beside what it is about.
@@ -144,6 +147,11 @@ class Finding:
         return self.status is Status.NOT_MEASURED and LIMIT in self.details
 
     @property
+    def is_fault(self) -> bool:
+        """Whether it could not be judged by a fault of the spec or of gradspec: it says nothing of the function."""
+        return self.status is Status.ERROR and FAULT in self.details
+
+    @property
     def is_failure(self) -> bool:
         """Whether it is a violation or could not be judged, by its status or because a limit ran out."""
         return self.status.is_failure or self.is_cut_off
@@ -160,6 +168,11 @@ HOLDS = Finding(status=Status.HOLDS)
 def broken(message: str, **facts: Any) -> Finding:
     """Return the finding that the law is violated."""
     return Finding(status=Status.BROKEN, message=message, **facts)
+
+
+def fault(message: str, *, of: str = "spec", likely: str = "", details: Mapping[str, Any] | None = None) -> Finding:
+    """Return the finding that nothing can be judged, by a fault of the spec or, as told, of gradspec."""
+    return Finding(status=Status.ERROR, message=message, likely=likely, details={FAULT: of, **(details or {})})
 
 
 def shown(error: BaseException) -> str:

@@ -273,7 +273,7 @@ def test_record_that_does_not_exist(gradspec):
 def test_that_a_case_that_raises_is_a_verdict_and_not_a_crash(gradspec, folder):
     result = gradspec("check", "raising.py", "--law", "vjp", "--record", "record.json")
 
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "raising: `vjp` could not run on case `(making the cases)`" in result.stdout
     assert "KeyError: 'no such table'" in result.stdout
     assert {v.status for v in read_record(folder / "record.json").failures} == {"error"}
@@ -333,7 +333,7 @@ def test_that_cases_that_exit_are_a_verdict(gradspec, folder):
     )
     result = gradspec("check", "leaving:A", "--law", "primal")
 
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "the case could not be made: SystemExit: 5" in result.stdout
 
 

@@ -10,6 +10,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from gradspec._finding import fault
 from gradspec.cli import main
 from gradspec.findings import judge
 from gradspec.law import LIMIT, Finding, Rank, Scope, Status, Verdict
@@ -18,7 +19,7 @@ from gradspec.report import Report, write_record
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/reference/exit-codes.md").read_text(encoding="utf-8")
 FAIL_ON = r"Exit with (\d) for violations of this rank or worse. Checks without a verdict always exit with (\d)."
-CUT_OFF, NOT_ASKED = "a limit ran out", "not asked about"
+CUT_OFF, FAULT, NOT_ASKED = "a limit ran out", "a fault of the spec", "not asked about"
 CONTEXT = click.Context(main)
 COMMANDS = {name: one for name in main.list_commands(CONTEXT) if (one := main.get_command(CONTEXT, name))}
 
@@ -27,6 +28,8 @@ def finding_of(outcome: str) -> Finding:
     """Return a finding of a rank or a status, as the page calls it."""
     if outcome == CUT_OFF:
         return Finding(status=Status.NOT_MEASURED, message="m", details={LIMIT: "time"})
+    if outcome == FAULT:
+        return fault("m")
     if outcome in list(Rank):
         return Finding(status=Status.BROKEN, message="m", rank=outcome)
     return Finding(status=Status(outcome.replace(" ", "_")), message="m")
@@ -72,7 +75,11 @@ def test_the_page_says_the_code_of_each_finding_under_each_option(heading: str, 
             wrong.append(f"{outcome}, {column}: the page says {stated}, and it is {code}")
     assert wrong == []
     told = {outcome.replace(" ", "_") for outcome, _, _ in cells}
-    assert told == {*Rank, *(status for status in Status if status is not Status.BROKEN), CUT_OFF.replace(" ", "_")}
+    assert told == {
+        *Rank,
+        *(status for status in Status if status is not Status.BROKEN),
+        *(one.replace(" ", "_") for one in (CUT_OFF, FAULT)),
+    }
 
 
 def test_the_page_names_each_scope() -> None:
@@ -196,3 +203,44 @@ def test_a_page_states_the_exit_code_of_a_broken_law(
     shutil.copy(tmp_path / "record.json", tmp_path / "known.json")
     code = exit_code("wrong", tmp_path, *(option.format(tmp_path) for option in options))
     assert int(stated) == code, f"{place(file, words)}: it exits with {code}, not with {stated}"
+
+
+SPECS_AT_FAULT = """
+from gradspec import Case, FunctionSpec
+
+
+def cases(make):
+    yield Case(name="one", args=(make(3),))
+
+
+def no_cases(make):
+    raise ValueError("no numbers")
+    yield
+
+
+def broken(x):
+    raise KeyError("typo")
+
+
+def sine(x):
+    return x.sin()
+
+
+def double(x):
+    return 2 * x
+
+
+HOW = {"wrt": ("x",), "cases": cases}
+MISTYPED = FunctionSpec(name="mistyped", function=sine, primal=broken, surrogate=broken, **HOW)
+WITHOUT_CASES = FunctionSpec(
+    name="without_cases", function=sine, primal=sine, surrogate=sine, wrt=("x",), cases=no_cases
+)
+WRONG = FunctionSpec(name="wrong", function=double, primal=sine, surrogate=sine, **HOW)
+"""
+
+
+@pytest.mark.parametrize(("spec", "code"), [("MISTYPED", 2), ("WITHOUT_CASES", 2), ("WRONG", 1)])
+def test_a_spec_that_is_at_fault_is_no_failure_of_its_function(spec: str, code: int, tmp_path: Path) -> None:
+    (tmp_path / "at_fault.py").write_text(SPECS_AT_FAULT, encoding="utf-8")
+    done = CliRunner().invoke(main, ["check", f"{tmp_path / 'at_fault.py'}:{spec}", "--law", "primal", "--jobs", "1"])
+    assert done.exit_code == code, done.output

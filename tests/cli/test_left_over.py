@@ -155,7 +155,7 @@ def test_that_an_interrupt_that_a_function_raises_is_its_own(folder):
 def test_that_what_no_law_can_judge_is_a_fault_of_the_spec(folder, text, says):
     done = run(folder, text, "--law", "vjp")
 
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert says in done.stdout
     assert "it breaks" not in done.stdout
 

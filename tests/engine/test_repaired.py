@@ -955,3 +955,27 @@ def test_what_is_done_to_a_cotangent_is_said_once_and_with_its_line(function, do
     likely = findings(report)[0].verdict.finding.likely
     assert likely.startswith(done)
     assert f"in place of `{old}`" in likely
+
+
+class Carried(Function):
+    """Both gradients take twice the cotangent of the second output."""
+
+    @staticmethod
+    def forward(ctx, x, h):
+        ctx.save_for_backward(x, h)
+        return x * h, x + h
+
+    @staticmethod
+    def backward(ctx, y_bar, last_bar):
+        x, h = ctx.saved_tensors
+        return y_bar * h + 2 * last_bar, y_bar * x + last_bar.add(last_bar)
+
+
+def test_what_mends_one_gradient_alone_names_the_output_whose_cotangent_is_misread():
+    report = audit(
+        Carried, ["(randn(3), randn(3))"], laws=["vjp"], reference=lambda x, h: (x * h, x + h), wrt=("x", "h")
+    ).report
+
+    likely = findings(report)[0].verdict.finding.likely
+    assert likely.startswith("the gradient of `x` is right with")
+    assert likely.endswith("; wrong for the cotangent of output 1, right for the others")

@@ -18,6 +18,7 @@ from gradspec._engine._own_error import own_error, own_place, shows_in_a_traceba
 from gradspec._engine._plan import Check, misuses
 from gradspec._engine._rounding import beyond_rounding
 from gradspec._engine._vacuous import with_witness
+from gradspec._finding import fault
 from gradspec._heartbeat import found
 from gradspec._one_line import visible
 from gradspec.law import AnyTrial, Finding, Status, TrialOf, Verdict, raised, shown
@@ -87,11 +88,11 @@ def _find(check: Check, profile: Profile, seed: int, prior: Mapping[str, Status]
     try:
         trial = new()
     except (Exception, SystemExit) as error:
-        return Finding(status=Status.ERROR, message=f"the case could not be made: {shown(error)}")
+        return fault(f"the case could not be made: {shown(error)}")
     of_case = isinstance(trial.spec, FunctionSpec) and law.over == "cases"
     if of_case and (said := _unjudged(trial.case)):
         is_said = Status.ERROR in prior.values()
-        return Finding(status=Status.NOT_MEASURED if is_said else Status.ERROR, message=said)
+        return Finding(status=Status.NOT_MEASURED, message=said) if is_said else fault(said)
     if isinstance(trial.spec, FunctionSpec) and is_incomparable(law, trial):  # type: ignore[arg-type]
         return Finding(status=Status.NOT_MEASURED, message=INCOMPARABLE)
     try:
@@ -107,8 +108,8 @@ def _find(check: Check, profile: Profile, seed: int, prior: Mapping[str, Status]
     except SpecFaultError as error:
         # What computes the right result need not take a transform that nobody promises.
         is_asked = law.capability is None or promised_by(check, law) is not None
-        status = Status.ERROR if is_asked else Status.NOT_PROMISED
-        return judged(Finding(status=status, message=str(error)), check, new, prior)
+        finding = fault(str(error)) if is_asked else Finding(status=Status.NOT_PROMISED, message=str(error))
+        return judged(finding, check, new, prior)
     except KeyboardInterrupt:
         raise  # the user's
     except BaseException as error:
@@ -121,8 +122,8 @@ def _find(check: Check, profile: Profile, seed: int, prior: Mapping[str, Status]
             root = next((root for root in check.roots if root.name == "primal"), None)
             finding = instead if root is None else follows(check, root, instead)
     fails = finding.status in (Status.BROKEN, Status.INCONCLUSIVE, Status.ERROR)
-    if fails and of_case and (fault := fault_of_spec(new())):  # type: ignore[arg-type]  # of one
-        finding = Finding(status=Status.ERROR, message=fault)
+    if fails and of_case and (said := fault_of_spec(new())):  # type: ignore[arg-type]  # of one
+        finding = fault(said)
     return judged(finding, check, new, prior)
 
 
@@ -167,11 +168,8 @@ def _waived(check: Check, finding: Finding) -> Finding:
     if waiver is None:
         return finding
     if finding.status is Status.HOLDS:
-        return Finding(
-            status=Status.ERROR,
-            message=f"the law holds, and the spec waives it ({waiver.reason})",
-            likely="the waiver is no longer needed: remove it",
-        )
+        said = f"the law holds, and the spec waives it ({waiver.reason})"
+        return fault(said, likely="the waiver is no longer needed: remove it")
     if finding.status in (Status.BROKEN, Status.INCONCLUSIVE):
         details = {**finding.details, "waived": finding.message}
         return replace(finding, status=Status.WAIVED, message=waiver.reason, details=details)

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from gradspec.law import Finding, Status, shown
+from gradspec._finding import fault
+from gradspec.law import Finding, shown
 
 _HERE = Path(__file__).parents[1]
 #: The rooms that call functions, and are none.
@@ -36,9 +37,9 @@ def shows_in_a_traceback(function: Callable[..., Any]) -> bool:
 
 def own_error(error: BaseException) -> Finding:
     """Return the finding that gradspec raised an error, which says nothing of the function."""
-    return Finding(
-        status=Status.ERROR,
-        message=f"gradspec itself raised {shown(error)} ({own_place(error)})",
+    return fault(
+        f"gradspec itself raised {shown(error)} ({own_place(error)})",
+        of="gradspec",
         likely="a defect of gradspec, which does not know what the function returned: please report it with this call",
         details={"own": own_place(error), "stack": innermost(error)},
     )

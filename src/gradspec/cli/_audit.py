@@ -38,7 +38,7 @@ if TYPE_CHECKING:
         "Exit code",
         "0  nothing is wrong in what is asked about (--scope); a question alone, unless --strict",
         "1  a law that is asked about is broken or inconclusive, or something raised",
-        "2  a limit ran out, so that something was not measured; or the arguments cannot be used, and nothing was run",
+        "2  a limit ran out or the spec is at fault, and something is not measured; or the arguments cannot be used",
     )
     + "\n\n"
     + block(

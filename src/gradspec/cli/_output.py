@@ -44,7 +44,9 @@ format_option = click.option(
 )
 
 exit_zero_option = click.option(
-    "--exit-zero", is_flag=True, help="Exit with 0 whatever is found, but still with 2 if a limit ran out."
+    "--exit-zero",
+    is_flag=True,
+    help="Exit with 0 whatever is found, but still with 2 if a limit ran out, or a spec is at fault.",
 )
 
 
@@ -94,8 +96,8 @@ class Output:
 
 
 def exit_code(*judgements: Judgement, exit_zero: bool = False) -> int:
-    """Return 2 if a limit kept anything from being measured, else 1 if a run fails, unless told otherwise."""
-    if any(judgement.is_cut_off for judgement in judgements):
+    """Return 2 if a limit, or a fault of a spec, kept a run from saying what was asked; else 1 if it fails, if told."""
+    if any(judgement.is_unsaid for judgement in judgements):
         return 2
     return int(any(judgement.fails for judgement in judgements) and not exit_zero)
 

@@ -216,7 +216,7 @@ def _of_the_others(wrong: Wrong) -> Reason | None:
 def _with_its_line(found: Reason | None, wrong: Wrong) -> Reason | None:
     """Return what is done to a cotangent, or a factor, with the line in which another reading mends it.
 
-    Of what is wrong for odd sizes alone, with the place.
+    Of what is wrong for odd sizes alone, with the place; of a repair of one gradient, with the output.
     """
     if found is None:
         return None
@@ -226,6 +226,8 @@ def _with_its_line(found: Reason | None, wrong: Wrong) -> Reason | None:
         test = changed
     elif found.kind in NOT_LINEAR:
         test = without_a_call
+    elif found.kind == "repair" and "argument" in found.evidence:
+        test = of_one_output
     else:
         return found
     without = _shown(test, wrong)

@@ -76,10 +76,10 @@ class Judgement:
         return tuple(verdict for verdict in self.report.violations if (verdict.spec, verdict.law) in laws)
 
     @property
-    def is_cut_off(self) -> bool:
-        """Whether a limit kept anything from being measured; then the run says too little, also beside a baseline."""
-        cut_off = (verdict for verdict in self.report.verdicts if verdict.finding.is_cut_off)
-        return any(is_asked(verdict, self.report, self.bar) for verdict in cut_off)
+    def is_unsaid(self) -> bool:
+        """Whether a limit, or a fault of the spec, kept the run from saying what was asked; also beside a baseline."""
+        unsaid = (v for v in self.report.verdicts if v.finding.is_cut_off or v.finding.is_fault)
+        return any(is_asked(verdict, self.report, self.bar) for verdict in unsaid)
 
 
 def judge(report: Report, bar: Bar | None = None, baseline: Report | None = None) -> Judgement:
