@@ -48,6 +48,7 @@ class Run:
         from gradspec._registry._laws import LawError, select_laws
         from gradspec._registry._registry import resolve_all, select_checks
         from gradspec._registry._targets import TargetError
+        from gradspec._registry._twins import refuse_twins
         from gradspec._scope import ScopeError
         from gradspec.profile import ProfileError
 
@@ -57,6 +58,8 @@ class Run:
             profile = replace(profile, laws=tuple(option.gradspec_laws) or profile.laws)
             pairs, laws = resolve_all(targets), select_laws(profile.laws)
             checks = select_checks(pairs, laws, profile)
+            there = kept(Path(option.gradspec_record)) if option.gradspec_record else ()
+            refuse_twins(((spec.name, path, spec) for path, spec in pairs), there, record=option.gradspec_record)
         except (LawError, ProfileError, ScopeError, TargetError) as error:
             raise pytest.UsageError(f"gradspec: {' '.join(str(error).split())}") from None
         report = known = None
@@ -65,7 +68,7 @@ class Run:
             report = blank([spec for _, spec in pairs], laws, profile, paths=paths)
             from gradspec._engine._reuse import known_of
 
-            known = known_of(kept(Path(option.gradspec_record)), report)
+            known = known_of(there, report)
         return cls(pairs, checks, profile, report, known)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gradspec._registry._laws import select_laws
+from gradspec._registry._targets import load_attribute, split
 from gradspec.cli._audited import (
     accuracy_option,
     audited,
@@ -175,6 +176,8 @@ def audit(
         profile = replace(how, laws=law_names or how.laws)
         kept = Kept(record, fresh=fresh)
         with printed_once():
+            if record is not None:
+                kept.refuse_twins([(split(target)[1], target, load_attribute(target))])
             found = audited(
                 target,
                 checked_cases(cases, seed),

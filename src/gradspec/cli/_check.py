@@ -119,6 +119,7 @@ def check(
             with no_search():
                 pairs = resolve_all(targets) if targets else installed_specs()
                 chosen = select_laws(profile.laws)
+            kept.refuse_twins((spec.name, path, spec) for path, spec in pairs)
             how: Any = {"profile": profile, "seed": seed, "jobs": jobs}
             checks = select_checks(pairs, chosen, profile, seed=seed)
             planned = {check.cell for check in checks}

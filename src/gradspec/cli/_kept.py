@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from gradspec._record import Cell, RecordError, is_device, only_writer, put_aside
+from gradspec._registry._twins import refuse_twins
 from gradspec.cli._say import say
 from gradspec.cli._shared import Interrupted, refuse_another_record, save
 from gradspec.report import KIND, KIND_OF_SEVERAL, Report, read_records, records_to_json
@@ -32,9 +33,21 @@ class Kept:
         self._began = time.monotonic()
         if path is not None:
             refuse_another_record(path, KIND, KIND_OF_SEVERAL)
-        there = () if fresh else self._read()
+        self._there = self._read()
         #: What is known, one report for each environment, profile and seed.
-        self.reports: tuple[Report, ...] = there
+        self.reports: tuple[Report, ...] = () if fresh else self._there
+
+    def refuse_twins(self, things: Iterable[tuple[str, str, Any]]) -> None:
+        """Refuse to replace the verdicts of other specs of the same names, unless they are to be dropped.
+
+        Args:
+            things: as `gradspec._registry._twins.refuse_twins` takes them.
+
+        Raises:
+            TargetError: the record holds another spec of a name.
+        """
+        if self._path is not None and not self._prune:
+            refuse_twins(things, self._there, record=self._path)
 
     def write(self, report: Report, planned: Collection[Cell] | None = None) -> None:
         """Add a report to the record, if there is a path; what else the record holds stays, but for `prune`.
