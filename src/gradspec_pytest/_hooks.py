@@ -10,7 +10,7 @@ import pytest
 from gradspec_pytest._hold import LAST, held_by
 from gradspec_pytest._items import LawItem, collectors
 from gradspec_pytest._keepers import KEPT, OF, VERDICT, RecordKeeper, VacuousKeeper
-from gradspec_pytest._run import targets_of
+from gradspec_pytest._run import refuse_unread_pipe, targets_of
 from gradspec_pytest._watching import TestsWatch
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     config.pluginmanager.register(VacuousKeeper(), "gradspec-vacuous")
     if config.option.gradspec_record:
+        refuse_unread_pipe(config)
         config.pluginmanager.register(RecordKeeper(config), "gradspec-record")
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -84,6 +86,24 @@ def profile_of(option: Any) -> Profile:
 
     scopes = () if option.gradspec_scope is None else scopes_of(option.gradspec_scope)
     return load_profile(option.gradspec_profile, time_limit=option.gradspec_time_limit, scopes=scopes)
+
+
+def refuse_unread_pipe(config: pytest.Config) -> None:
+    """Refuse, before anything runs, a pipe for the record that nobody reads.
+
+    Raises:
+        UsageError: it cannot be opened.
+    """
+    from gradspec._record import is_device, opened
+
+    path = Path(config.option.gradspec_record)
+    if is_device(path):
+        try:
+            # It stays open until the end: the reader of a pipe would take a close for the end of the record.
+            config.add_cleanup(partial(os.close, opened(path)))
+        except OSError as error:
+            why = f"the record {path} cannot be written ({error.strerror})"
+            raise pytest.UsageError(f"gradspec: {why}: give the path of a file") from None
 
 
 def kept(path: Path) -> tuple[Report, ...]:

@@ -337,7 +337,7 @@ def test_that_cases_that_exit_are_a_verdict(gradspec, folder):
     assert "the case could not be made: SystemExit: 5" in result.stdout
 
 
-@pytest.mark.parametrize("text", ["my notes", "[1, 2]", '{"mine": true}'])
+@pytest.mark.parametrize("text", ["my notes", "[1, 2]", '{"mine": true}', "{A", "[[[["])
 def test_a_file_that_is_no_record_is_not_replaced(gradspec, folder, text):
     (folder / "notes.json").write_text(text)
     result = gradspec("check", "tiny", "--law", "vjp", "--record", "notes.json")

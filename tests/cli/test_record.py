@@ -188,6 +188,31 @@ def test_a_pipe_takes_the_record_and_stays(folder, words):
     assert "vjp" in {verdict.law for verdict in read_record(folder / "read.json").verdicts}
 
 
+@pytest.mark.parametrize("option", ["--record", "--html"])
+@pytest.mark.parametrize("command", ["check", "audit"])
+def test_a_pipe_that_nobody_reads_is_refused_before_anything_runs(folder, command, option):
+    (folder / "marked.py").write_text("from tiny import HONEST, Scale\nopen('ran', 'w').close()\n")
+    os.mkfifo(folder / "pipe")
+    target = {"check": ("marked:HONEST",), "audit": ("marked:Scale", "--case", "(randn(3), 0.5)")}[command]
+    result = python("-m", "gradspec", command, *target, "--law", "layout", option, "pipe", timeout=60)
+
+    line = f"Error: {option} pipe is a pipe that nobody reads, or a socket: give the path of a file\n"
+    assert (result.returncode, result.stdout, result.stderr) == (2, "", line)
+    assert not (folder / "ran").exists()
+
+
+def test_pytest_refuses_a_pipe_that_nobody_reads(folder):
+    os.mkfifo(folder / "pipe")
+    words = ("--gradspec", "tiny:HONEST", "--gradspec-law", "layout", "--gradspec-record", "pipe")
+    result = python("-m", "pytest", "-p", "no:cacheprovider", *words, timeout=60)
+
+    assert result.returncode == 4
+    assert "gradspec: the record pipe cannot be written (No such device or address): give the path of a file" in (
+        result.stderr
+    )
+    assert "Traceback" not in result.stderr
+
+
 TWO = """
 import torch
 from torch.autograd import Function

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +122,24 @@ def test_a_pipe_is_written_to_and_stays(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match="is a device or a pipe, and holds no record"):
         read(pipe, "verification", again="")
     os.close(reading)
+
+
+def test_a_pipe_takes_what_is_longer_than_it_holds(tmp_path: Path) -> None:
+    pipe, long = tmp_path / "pipe", "record" * 100_000
+    os.mkfifo(pipe)
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    with ThreadPoolExecutor(1) as pool:
+        read_there = pool.submit(pipe.read_text)
+        write(long, pipe)
+    os.close(reading)
+
+    assert read_there.result() == long
+
+
+def test_a_pipe_that_nobody_reads_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="No such device or address"):
+        write("record", tmp_path / "pipe")
 
 
 def test_a_file_is_put_aside_beside_those_that_were(tmp_path: Path) -> None:

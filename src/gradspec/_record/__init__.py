@@ -8,7 +8,7 @@ from gradspec._record._experiment import (
     update_experiment,
     write_experiment,
 )
-from gradspec._record._file import SCHEMA, RecordError, followed, from_text, is_device, read, to_text, write
+from gradspec._record._file import SCHEMA, RecordError, followed, from_text, is_device, opened, read, to_text, write
 from gradspec._record._files import file_of
 from gradspec._record._packages import is_beneath, versions
 from gradspec._record._provenance import provenance, same_environment
@@ -32,6 +32,7 @@ __all__ = [
     "is_device",
     "laws_behind",
     "only_writer",
+    "opened",
     "provenance",
     "put_aside",
     "read",

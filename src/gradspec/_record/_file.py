@@ -94,12 +94,13 @@ def write(text: str, path: Path) -> None:
     that has died left half-written is removed. A device or a pipe (`/dev/null`, `>(cat)`) is written to, and stays.
 
     Raises:
-        OSError: the disk or the folder does not take it.
+        OSError: the disk or the folder does not take it, or nobody reads the pipe.
         UnicodeEncodeError: it is not valid Unicode.
     """
     content = text.encode()
     if is_device(path):
-        path.write_bytes(content)
+        with open(opened(path), "wb") as file:
+            file.write(content)
         return
     path = followed(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -122,6 +123,17 @@ def write(text: str, path: Path) -> None:
 def is_device(path: Path) -> bool:
     """Whether what stands at a path is a device or a pipe: it holds no record, and no file may take its place."""
     return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def opened(path: Path) -> int:
+    """Return a descriptor that writes to a device or a pipe.
+
+    Raises:
+        OSError: nobody reads the pipe: to open it would wait for ever.
+    """
+    descriptor = os.open(path, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0))  # Windows has no named pipes of this kind
+    os.set_blocking(descriptor, True)  # what is longer than the pipe waits for its reader
+    return descriptor
 
 
 def followed(path: Path) -> Path:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import os
 import re
 import signal
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from gradspec._one_line import for_log, visible
-from gradspec._record import RecordError, followed, is_device, write
+from gradspec._record import RecordError, followed, is_device, opened, write
 from gradspec._registry._laws import LawError
 from gradspec._registry._targets import TargetError
 from gradspec.cli._say import say
@@ -117,6 +120,8 @@ def refuse_unwritable(path: Path | None, *, option: str) -> None:
         if path.is_dir():
             raise Unusable(f"{option} {path} is a folder: give the path of a file")
         if is_device(path):
+            # It stays open until the command ends: the reader of a pipe would take a close for the end of the record.
+            click.get_current_context().call_on_close(partial(os.close, opened(path)))
             return
         nearest = next(parent for parent in followed(path).absolute().parents if parent.exists())
         with tempfile.TemporaryFile(dir=nearest):
@@ -164,6 +169,8 @@ def save(text: str, path: Path, *, option: str) -> None:
 
 
 def _unwritable(path: Path, option: str, error: OSError) -> Unusable:
+    if error.errno == errno.ENXIO:
+        return Unusable(f"{option} {path} is a pipe that nobody reads, or a socket: give the path of a file")
     return Unusable(f"{option} {path} cannot be written ({error.strerror}): give another path")
 
 
