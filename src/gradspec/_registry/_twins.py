@@ -1,4 +1,4 @@
-"""Two specs of one name in a record: it tells specs apart only by their names, so that one would replace the other."""
+"""Two specs of one name: a record tells specs apart only by their names, and the second would replace the first."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 def refuse_twins(things: Iterable[tuple[str, str, Any]], reports: Iterable[Report], *, record: Path | str) -> None:
     """Refuse to replace the verdicts of another spec that has the name of one of these.
 
-    A spec is the same after an edit, at another variable of the same file, and in another file once its old one is gone
-    or no longer defines it. A record without paths, or with paths that lead nowhere here, is not judged.
+    A spec is the same after an edit, after its variable is renamed, and in another file once its old one is gone or no
+    longer defines it. A record without paths, or with paths that lead nowhere here, is not judged.
 
     Args:
         things: what will be measured: name, path, and the spec or the function of an audit.
