@@ -21,6 +21,7 @@ from gradspec._audit._references import with_references, zero_in_the_reference
 from gradspec._audit._refusals import check_asked, refused, with_unjudged
 from gradspec._audit._selection import selected
 from gradspec._audit._subject import Subject, subject_of
+from gradspec._audit._untrained import refused_untrained
 from gradspec._audit._words import in_words, reworded
 from gradspec._engine._named import laws_of
 from gradspec._engine._plan import plan
@@ -125,10 +126,10 @@ def check(
     if REFUSED in measured.raised and (dirty := written_by(subject, (case,))):
         subject = on_copies(subject, dirty)
         measured = _measured(subject, case, profile, seed)
-    if measured.of_backward is not None and measured.of_backward.status is Status.BROKEN:
+    if measured.refused is not None and measured.refused.status is Status.BROKEN:
         if raise_exception:
             spec = eager_spec(subject, (case,), measured)
-            raise CheckError(for_an_exception(refused(spec, measured.of_backward, profile, seed).report))
+            raise CheckError(for_an_exception(refused(spec, measured.refused, profile, seed).report))
         return False
     if measured.raised:
         said = f"{subject.name} raises on these inputs: {measured.raised}"
@@ -168,7 +169,7 @@ def check(
 def _measured(subject: Subject, case: Case, profile: Profile, seed: int) -> Measured:
     error = plain_error(subject, (case,))
     if error:
-        return Measured(raised=error)
+        return Measured(raised=error, refused=refused_untrained(subject, (case,)))
     with preserved_process_state(profile.device, seed):  # it draws, and the caller's numbers are the caller's
         return measure(subject, (case,), profile, seed)
 

@@ -979,3 +979,41 @@ def test_what_mends_one_gradient_alone_names_the_output_whose_cotangent_is_misre
     likely = findings(report)[0].verdict.finding.likely
     assert likely.startswith("the gradient of `x` is right with")
     assert likely.endswith("; wrong for the cotangent of output 1, right for the others")
+
+
+def soft_ranks(x):
+    return torch.sigmoid(2 * (x[..., :, None] - x[..., None, :])).sum(-1)
+
+
+class SoftRanks(Function):
+    """What an element does to the ranks of the others is left out."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return soft_ranks(x)
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (x,) = ctx.saved_tensors
+        s = torch.sigmoid(2 * (x[..., :, None] - x[..., None, :]))
+        return y_bar * (2 * s * (1 - s)).sum(-1)
+
+
+class RanksOfSquares(SoftRanks):
+    """What it does to the others is there, and another term is not."""
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (x,) = ctx.saved_tensors
+        s = torch.sigmoid(2 * (x[..., :, None] - x[..., None, :]))
+        d = 2 * s * (1 - s)
+        return y_bar * d.sum(-1) - (d * y_bar[..., :, None]).sum(-2) + y_bar.flip(-1) * x
+
+
+@pytest.mark.parametrize(("function", "says"), [(SoftRanks, True), (RanksOfSquares, False)])
+def test_what_an_element_does_to_others_is_said_to_be_missing_where_nothing_comes_from_them(function, says):
+    report = audit(function, ["(randn(2, 4),)"], laws=["vjp"], reference=soft_ranks).report
+
+    likely = findings(report)[0].verdict.finding.likely
+    assert ("at its own place alone, and moves other outputs, too" in likely) is says, likely

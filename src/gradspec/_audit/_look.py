@@ -12,6 +12,7 @@ from gradspec._audit._probe import measure
 from gradspec._audit._remarks import of_dtypes
 from gradspec._audit._subject import Subject
 from gradspec._audit._trials import flat_trial, takes_gradient
+from gradspec._audit._untrained import refused_untrained
 from gradspec.laws.tensor.support._call import Inputs, vjp
 from gradspec.profile import Profile
 from gradspec.spec import Case
@@ -41,6 +42,9 @@ def look(subject: Subject, cases: tuple[Case, ...], profile: Profile, seed: int)
     error, own = plain_error(subject, cases), None
     if error and (other := accepted(subject, cases)):
         own, cases = other, in_dtype(cases, other) or cases
-    measured = Measured(raised=error) if error and own is None else measure(subject, cases, profile, seed)
+    if error and own is None:
+        measured = Measured(raised=error, refused=refused_untrained(subject, cases))
+    else:
+        measured = measure(subject, cases, profile, seed)
     remarks = tuple(of_dtypes(own, error, () if measured.raised else refused(subject, cases)))
     return Look(measured=measured, own=own, remarks=remarks)

@@ -55,8 +55,8 @@ class Measured:
     in_float32: bool = False
     #: What the first plain call that failed raised, and on which case.
     raised: str = ""
-    #: What is said of that, where it was its backward pass.
-    of_backward: Finding | None = None
+    #: What is said of that, where it is not that the function does not take the arguments.
+    refused: Finding | None = None
     #: The dtype of an output with a gradient in which torch has no arithmetic: "float8_e4m3fn".
     no_arithmetic: str = ""
 

@@ -56,8 +56,8 @@ def refused_call(measured: Measured) -> Finding:
     if measured.no_arithmetic:
         message = f"it returns {measured.no_arithmetic} with a gradient, and torch adds no numbers of that dtype"
         return Finding(status=Status.ERROR, message=message, likely="audit a function that returns it as float32")
-    if measured.of_backward is not None:
-        return measured.of_backward
+    if measured.refused is not None:
+        return measured.refused
     likely = _remedy(measured.raised, _REMEDIES) or "give arguments that the function takes"
     return Finding(status=Status.ERROR, message=f"a plain call raises {measured.raised}", likely=likely)
 

@@ -173,7 +173,7 @@ OF_GRADIENTS = (
     ),
     Symptom(
         "sum term",
-        "the gradient is right once a term is added all along a dimension",
+        "right once a term is added all along a dimension, or each element is of the cotangent at its own place alone",
         "a sum over it is missing, as in the backward of a softmax or a normalisation",
         "add or subtract that sum",
         ("vjp",),

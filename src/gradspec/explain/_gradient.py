@@ -66,7 +66,7 @@ from gradspec.explain._symptoms import (
     of_narrow_numbers,
     transposed,
 )
-from gradspec.explain._terms import missing_sum, missing_term, other_dimension
+from gradspec.explain._terms import missing_others, missing_sum, missing_term, other_dimension
 from gradspec.explain._wrong import MENDED, NEAR, NEARLY, Wrong, scaled
 from gradspec.law import HOLDS, Reason, Trial
 from gradspec.laws.tensor.support._call import WIDE, Inputs, cotangents, like, outputs
@@ -131,6 +131,7 @@ TESTS: tuple[Test, ...] = (
     with_a_symmetric_argument,
     with_one_sample,
     missing_sum,
+    missing_others,
     without_a_step,
     beyond_a_bound,
     with_a_number_beside,

@@ -16,10 +16,14 @@ import torch
 from torch import Tensor
 
 from gradspec.explain._factor import factor_of
-from gradspec.explain._wrong import Wrong
+from gradspec.explain._wrong import Wrong, some
 from gradspec.law import Reason
 from gradspec.laws.tensor.support._bound import declared
+from gradspec.laws.tensor.support._call import vjp
+from gradspec.laws.tensor.support._reference import reference
 
+#: Up to how many places of an output are asked one by one; what is more than rounding, in parts of the largest.
+_PLACES, _CLEARLY = 64, 1e-3
 #: A term with its name.
 _Term = tuple[str, Tensor]
 
@@ -52,6 +56,31 @@ def missing_sum(wrong: Wrong) -> Reason | None:
                 said = f"right once {term} is added all along dimension {dim}: a sum over it is missing, or wrong"
                 return Reason(kind="sum term", words=said, evidence={"of": name, "dimension": dim})
     return None
+
+
+def missing_others(wrong: Wrong) -> Reason | None:
+    """Whether each element takes the cotangent at its own place alone, where the right one takes others too."""
+    v = wrong.v[0]
+    if len(wrong.v) != 1 or v.shape != wrong.got.shape or not 1 < v.numel() <= _PLACES:
+        return None
+    is_more = False
+    for k in range(v.numel()):
+        alone = torch.zeros_like(v)
+        alone.view(-1)[k] = v.reshape(-1)[k]
+        got, right = (
+            some(vjp(call, wrong.inputs, (alone.clone(),))[wrong.name]).clone().reshape(-1)
+            for call in (wrong.trial.spec.function, reference(wrong.trial.spec))
+        )
+        got[k] = 0
+        if got.any():
+            return None
+        own, right[k] = right[k].clone(), 0
+        is_more = is_more or bool(right.abs().max() > _CLEARLY * own.abs())
+    said = (
+        "each element is of the cotangent at its own place alone, and moves other outputs, too: what comes from those "
+        "is missing, as the sum in the backward of a softmax"
+    )
+    return Reason(kind="sum term", words=said, evidence={"of": "other places"}) if is_more else None
 
 
 def other_dimension(wrong: Wrong) -> Reason | None:
