@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any
 
@@ -86,8 +87,8 @@ def check(
     Raises:
         CheckError: something was found; its text is what `gradspec check` prints beneath its table.
         TypeError: `function`, `primal`, `surrogate` or `gradient` cannot be called, or `seed` is no whole number.
-        ValueError: no tensor requires a gradient, the inputs do not fit the function, `primal` or `surrogate`, or both
-            `surrogate` and `gradient` are given.
+        ValueError: no tensor requires a gradient, or one does that an object holds, as a dataclass; the inputs do not
+            fit the function, `primal` or `surrogate`; or both `surrogate` and `gradient` are given.
 
     Example:
         >>> import torch
@@ -105,8 +106,12 @@ def check(
         True
     """
     args = inputs if isinstance(inputs, tuple) else (inputs,)
-    if not isinstance(seed, int):
+    if isinstance(seed, bool) or not isinstance(seed, int):
         raise TypeError(f"seed is {in_short(seed)}: give a whole number")
+    if not 0 <= seed < 2**32:
+        raise ValueError(f"seed is {in_short(seed)}: give a whole number from 0 to {2**32 - 1}")
+    if within := next(_within(args), None):
+        raise ValueError(f"{within}: pass it as an input of its own, and make the object in a function of it")
     check_asked(function, accuracy)
     if not callable(function):
         raise TypeError(f"function cannot be called: it is {in_short(function)}")
@@ -166,11 +171,24 @@ def check(
     return False
 
 
+def _within(args: tuple[Any, ...]) -> Iterator[str]:
+    """Yield what holds a tensor that requires a gradient and is neither a list, a tuple, a dict nor a module."""
+    for place, value in enumerate(args):
+        for leaf in tree_leaves(value):
+            held = getattr(leaf, "__dict__", None) or (
+                dict(enumerate(leaf)) if isinstance(leaf, AbstractSet) else leaf if isinstance(leaf, Mapping) else {}
+            )
+            if isinstance(leaf, torch.Tensor | torch.nn.Module | type) or callable(leaf):
+                continue
+            if any(isinstance(one, torch.Tensor) and one.requires_grad for one in tree_leaves(dict(held))):
+                kind = type(leaf).__name__
+                yield f"input {place} is a {kind}, in which no tensor is looked for, and one there requires a gradient"
+
+
 def _measured(subject: Subject, case: Case, profile: Profile, seed: int) -> Measured:
-    error = plain_error(subject, (case,))
-    if error:
-        return Measured(raised=error, refused=refused_untrained(subject, (case,)))
     with preserved_process_state(profile.device, seed):  # it draws, and the caller's numbers are the caller's
+        if error := plain_error(subject, (case,)):
+            return Measured(raised=error, refused=refused_untrained(subject, (case,)))
         return measure(subject, (case,), profile, seed)
 
 

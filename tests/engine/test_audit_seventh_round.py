@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import random
+from collections import UserDict
+from dataclasses import dataclass
+
 import pytest
 import torch
 from torch.autograd import Function
@@ -64,3 +69,83 @@ def test_what_raises_in_any_case_is_said_of_the_arguments():
 
     (one,) = found(Shaped, ["(randn(4, 3), randn(3))"])
     assert one.verdict.finding.message.startswith("a plain call raises ValueError: x has to have 7 columns")
+
+
+@dataclass
+class Weights:
+    w: torch.Tensor
+
+
+@pytest.mark.parametrize(
+    ("made", "kind"),
+    [(Weights, "Weights"), (lambda w: {1, w}, "set"), (lambda w: UserDict(w=w), "UserDict")],
+    ids=["dataclass", "set", "mapping"],
+)
+def test_a_tensor_that_an_object_holds_is_not_passed_over(made, kind):
+    w = torch.randn(3, requires_grad=True)
+    with pytest.raises(ValueError, match=f"input 0 is a {kind}, in which no tensor is looked for"):
+        check(lambda held, y: y.exp(), (made(w), torch.randn(3, dtype=torch.float64, requires_grad=True)))
+    assert check(lambda held, y: y.exp(), (made(w.detach()), torch.randn(3, dtype=torch.float64, requires_grad=True)))
+
+
+@pytest.mark.parametrize(
+    ("seed", "error"), [(True, TypeError), (2**70, ValueError), (-1, ValueError), (0.5, TypeError)]
+)
+def test_a_seed_that_is_none_is_one_line(seed, error):
+    with pytest.raises(error, match=r"^seed is .*: give a whole number"):
+        check(torch.sin, torch.randn(3, requires_grad=True), seed=seed)
+
+
+class Reseeds(Function):
+    @staticmethod
+    def forward(ctx, x):
+        torch.manual_seed(0)
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return 2 * ctx.saved_tensors[0] * y_bar
+
+
+class ReseedsPython(Reseeds):
+    @staticmethod
+    def forward(ctx, x):
+        random.seed(0)
+        ctx.save_for_backward(x)
+        return x * x
+
+
+@pytest.mark.parametrize("function", [Reseeds, ReseedsPython])
+def test_a_generator_that_is_seeded_as_the_check_seeds_it_is_seen(function):
+    (one,) = found(function, ["(randn(3),)"], laws=["primal", "declared_draws"])
+
+    assert one.verdict.law == "declared_draws"
+    assert "forward seeds the generator" in one.verdict.finding.likely
+
+
+class SetsADtype(Reseeds):
+    @staticmethod
+    def forward(ctx, x):
+        torch.set_default_dtype(torch.float16)
+        ctx.save_for_backward(x)
+        return x * x
+
+
+class SetsAVariable(Reseeds):
+    @staticmethod
+    def forward(ctx, x):
+        os.environ["GRADSPEC_TEST"] = "1"
+        ctx.save_for_backward(x)
+        return x * x
+
+
+@pytest.mark.parametrize("function", [SetsADtype, SetsAVariable, Reseeds])
+def test_a_check_sees_what_a_function_changes_in_the_process_and_puts_it_back(function):
+    x = torch.tensor([0.5, 1.5, -2.0], dtype=torch.float64, requires_grad=True)
+    before = torch.get_rng_state()
+
+    assert check(function, x, raise_exception=False) is False
+    assert torch.get_default_dtype() is torch.float32
+    assert "GRADSPEC_TEST" not in os.environ
+    assert torch.equal(torch.get_rng_state(), before)

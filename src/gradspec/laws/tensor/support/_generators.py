@@ -77,9 +77,13 @@ def seed_all(seed: int) -> None:
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Seed every generator, and put those back that are not torch's, which the run of a check puts back itself."""
+    """Seed every generator, and put those back that are not torch's, which the run of a check puts back itself.
+
+    A number is drawn from each: what a function seeds itself, as with 0, is then another state.
+    """
     of_numpy, of_python = numpy.random.get_state(), random.getstate()
     seed_all(seed)
+    draw_from_all(1)
     try:
         yield
     finally:
