@@ -110,8 +110,8 @@ def check(
         raise TypeError(f"seed is {in_short(seed)}: give a whole number")
     if not 0 <= seed < 2**32:
         raise ValueError(f"seed is {in_short(seed)}: give a whole number from 0 to {2**32 - 1}")
-    if within := next(_within(args), None):
-        raise ValueError(f"{within}: pass it as an input of its own, and make the object in a function of it")
+    if held := next(_within(args), None):
+        raise ValueError(f"{held}: pass it as an input of its own, and make the object in a function of it")
     check_asked(function, accuracy)
     if not callable(function):
         raise TypeError(f"function cannot be called: it is {in_short(function)}")

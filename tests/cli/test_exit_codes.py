@@ -244,3 +244,27 @@ def test_a_spec_that_is_at_fault_is_no_failure_of_its_function(spec: str, code: 
     (tmp_path / "at_fault.py").write_text(SPECS_AT_FAULT, encoding="utf-8")
     done = CliRunner().invoke(main, ["check", f"{tmp_path / 'at_fault.py'}:{spec}", "--law", "primal", "--jobs", "1"])
     assert done.exit_code == code, done.output
+
+
+LOSES_A_SECOND = """
+import torch
+
+
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(2 * x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * ctx.saved_tensors[0]
+"""
+
+
+@pytest.mark.parametrize(("law", "code"), [(["--law", "second_order"], 1), (["--law", "surrogate"], 0)])
+def test_a_law_that_is_named_is_asked_about(law: list[str], code: int, tmp_path: Path) -> None:
+    (tmp_path / "square.py").write_text(LOSES_A_SECOND, encoding="utf-8")
+    words = ["audit", f"{tmp_path / 'square.py'}:Square", "--case", "(randn(3),)", *law, "--jobs", "1"]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == code, done.output

@@ -85,7 +85,7 @@ def test_a_gradient_of_what_is_flat_is_asked_about(function):
 
     assert verdict.status is Status.QUESTION
     assert verdict.finding.message.startswith(
-        "Is the gradient of `args[0]` meant? Forward is flat nearly everywhere in it"
+        "Is the gradient of `args[0]` meant? Forward is flat nearly everywhere in `args[0]`"
     )
     assert "the option `surrogate`" in verdict.finding.likely
 

@@ -12,7 +12,9 @@ import torch
 from torch.autograd import Function
 
 from gradspec import CheckError, audit, check
+from gradspec._finding import ALSO
 from gradspec.findings import findings
+from gradspec.law import Status
 
 
 def found(*args, **how):
@@ -149,3 +151,91 @@ def test_a_check_sees_what_a_function_changes_in_the_process_and_puts_it_back(fu
     assert torch.get_default_dtype() is torch.float32
     assert "GRADSPEC_TEST" not in os.environ
     assert torch.equal(torch.get_rng_state(), before)
+
+
+class Gather(Function):
+    """Backward hands the cotangent of the first output on, and never reads that of the second."""
+
+    @staticmethod
+    def forward(ctx, x, ranks):
+        return tuple(x.clone() for _ in range(ranks))
+
+    @staticmethod
+    def backward(ctx, *bars):
+        return bars[0].clone(), None
+
+
+def test_an_output_that_is_handed_on_and_whose_cotangent_is_ignored_is_no_question():
+    (one,) = [one for one in found(Gather, ["(randn(2, 3), 2)"]) if one.verdict.law == "surrogate"]
+
+    assert one.verdict.status is Status.BROKEN
+    assert one.verdict.finding.likely.startswith("backward ignores the cotangent of output 1")
+
+
+class Clipped(Function):
+    """A quantiser to four steps from 0 on, whose gradient is masked at one end."""
+
+    @staticmethod
+    def forward(ctx, x, end):
+        ctx.save_for_backward(x)
+        ctx.end = end
+        return (3 * x.clamp(0, 1)).round() / 3
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (x,) = ctx.saved_tensors
+        mask = {"below": x > 0, "above": x < 1, "both": (x > 0) & (x < 1), "neither": x == x}[ctx.end]
+        return y_bar * mask, None
+
+
+@pytest.mark.parametrize(
+    ("masked", "said"),
+    [
+        ("below", "what was clipped above: its gradient"),
+        ("above", "what was clipped below: its gradient"),
+        ("neither", "what was clipped: its gradient"),
+        ("both", ""),
+    ],
+)
+def test_the_end_at_which_a_clip_is_not_masked_is_named(masked, said):
+    case = f"(tensor([-1.2, -0.3, 0.4, 0.9, 1.7, 2.6]), {masked!r})"
+    (one,) = [one for one in found(Clipped, [case]) if one.verdict.law == "surrogate"]
+
+    assert one.verdict.status is Status.QUESTION
+    assert ("backward does not mask" in one.verdict.finding.message) is bool(said)
+    assert said in one.verdict.finding.message
+
+
+class Product(Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return (x * w).sin()
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        x, w = ctx.saved_tensors
+        return y_bar * w * (x * w), y_bar * x * (x + w)
+
+
+def test_an_audit_without_a_reference_names_the_other_gradients_that_are_wrong():
+    (one,) = found(Product, ["(randn(3), randn(3))"], laws=["surrogate"])
+
+    assert one.verdict.finding.details[ALSO] == "gradient of `w`"
+
+
+class OfBfloat16(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return (2 * ctx.saved_tensors[0] * y_bar).bfloat16().to(y_bar.dtype)
+
+
+def test_a_narrow_type_is_said_once():
+    (one,) = found(OfBfloat16, ["(randn(4, dtype=float32),)"], laws=["surrogate"])
+
+    assert one.verdict.finding.likely.startswith("every number of it is a bfloat16"), one.verdict.finding.likely

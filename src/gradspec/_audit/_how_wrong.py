@@ -19,7 +19,7 @@ from gradspec._audit._single import as_single
 from gradspec._audit._subject import Subject
 from gradspec._audit._sweep import resized
 from gradspec._audit._trials import flat_trial
-from gradspec._finding import ASIDE, MEANT
+from gradspec._finding import ALSO, ASIDE, MEANT
 from gradspec.explain import ELEMENTS, by_differences, why_not_derivative
 from gradspec.law import Finding, Law, Rank, Reason, Status, Trial, Verdict
 from gradspec.laws import quietly
@@ -97,8 +97,10 @@ class _Shown:
                 finding = replace(finding, message=f"{finding.message}: {why.words}", rank=Rank.WASTE)
         if numbers is None:
             return finding
+        also = {ALSO: numbers.details[ALSO]} if ALSO in numbers.details else {}
         return replace(
             finding,
+            details={**finding.details, **also},
             message=f"{finding.message}: {numbers.message}",
             argument=numbers.argument,
             index=numbers.index,

@@ -94,7 +94,7 @@ def _of_arguments(law: Law, trial: Trial, each: Mapping[str, str], *, tell_sign:
     right, unclear = groups.pop("right", []), groups.pop("", [])
     if len(groups) == 1 and not right and not unclear and "zero" not in groups:
         (how,) = groups
-        return how if how != "wrong" else _by_sign(law, trial) if tell_sign else ""
+        return how.removeprefix("wrong: ") if how != "wrong" else _by_sign(law, trial) if tell_sign else ""
     parts = [f"the gradient of {listed(names)} is {how}" for how, names in groups.items()]
     return ", ".join(parts) + (f", and right for {listed(right)}" if right else "") if parts else ""
 

@@ -122,12 +122,13 @@ def _asked_about(trial: Trial, inputs: Inputs, found: Mapping[str, Tensor | None
         name for name, g in found.items() if g is not None and largest(g) > _ROUNDED * torch.finfo(g.dtype).eps * top
     ]
     if flat := [name for name in sloped if is_flat(function, inputs, name)]:
-        why = f"Forward is flat nearly everywhere in {_it(flat)}, where a derivative is 0."
-        if unmasked := [name for name in flat if is_unmasked(trial, inputs, name)]:
-            why += f" It clips {listed(unmasked)} too, and backward does not mask what was clipped: its gradient "
-            why += "there is not 0."
+        why = f"Forward is flat nearly everywhere in {listed(flat)}, where a derivative is 0."
+        for where in (" below", " above", ""):
+            if unmasked := [name for name in flat if unmasked_side(trial, inputs, name) == where]:
+                why += f" It clips {listed(unmasked)} too, and backward does not mask what was clipped{where}: its "
+                why += "gradient there is not 0."
         return Asked(names=tuple(flat), why=why)
-    if handed_on(function, inputs, trial.seed) and _is_linear(trial, inputs):
+    if handed_on(function, inputs, trial.seed) and _is_linear(trial, inputs) and not _ignores_one(trial, inputs):
         return Asked(
             names=tuple(sloped),
             may_be_right=True,
@@ -144,10 +145,6 @@ def _of_steps(trial: Trial, inputs: Inputs) -> Asked | None:
         if stepped:
             return Asked(names=tuple(stepped), why=why.format("its" if len(stepped) == 1 else "their"))
     return None
-
-
-def _it(names: Sequence[str]) -> str:
-    return "it" if len(names) == 1 else "them"
 
 
 def _has_steps(function: Callable[..., tuple[Tensor, ...]], inputs: Inputs, name: str) -> bool:
@@ -222,8 +219,10 @@ def is_flat(function: Callable[..., tuple[Tensor, ...]], inputs: Inputs, name: s
     return len(said) > 1 and said.count(False) <= (len(said) > 2)
 
 
-def is_unmasked(trial: Trial, inputs: Inputs, name: str) -> bool:
-    """Whether forward clips an argument, and backward gives it a gradient where it is clipped.
+def unmasked_side(trial: Trial, inputs: Inputs, name: str) -> str | None:
+    """Return where backward gives an argument a gradient that forward clips: below, above or, empty, on both sides.
+
+    None where forward clips none, or backward masks it.
 
     A step, as a sign, is the same at half of an argument: nothing between its ends is clipped.
     """
@@ -237,12 +236,19 @@ def is_unmasked(trial: Trial, inputs: Inputs, name: str) -> bool:
     )
     values = [values_of(function, place) for place in (half, near, far, farther)]
     if not _is_equal(values[2], values[3]) or _is_equal(values[0], values[1]) or not _is_elementwise(function, x, at):
-        return False
-    sizes = []
-    for place in (near, far):
-        given = vjp(trial.spec.surrogate, Inputs({**inputs.values, name: place[at]}, inputs.wrt), seed=trial.seed)[name]
-        sizes.append(0.0 if given is None else float(given.abs().max()))
-    return sizes[1] > _MASKED * sizes[0]
+        return None
+    there, beyond = (
+        vjp(trial.spec.surrogate, Inputs({**inputs.values, name: place[at]}, inputs.wrt), seed=trial.seed)[name]
+        for place in (near, far)
+    )
+    if there is None or beyond is None:
+        return None
+    is_left = beyond.abs() > _MASKED * there.abs().max()
+    below, above = (bool((is_left & side).any()) for side in (away < 0, away > 0))
+    both = (away < 0).any() and (away > 0).any()
+    if not (below or above):
+        return None
+    return "" if (below and above) or not both else " below" if below else " above"
 
 
 def _is_elementwise(function: Callable[..., tuple[Tensor, ...]], x: tuple[Tensor, ...], at: int) -> bool:
@@ -324,6 +330,18 @@ def _crossed(a: Tensor, b: Tensor, *, is_narrow: bool = False) -> float:
 def _is_same(y: Tensor, x: Tensor) -> bool:
     is_copy = y.numel() == x.numel() and torch.equal(y.detach().flatten(), x.flatten())
     return is_copy or overlap(y, x)
+
+
+def _ignores_one(trial: Trial, inputs: Inputs) -> bool:
+    """Whether no gradient comes of the cotangent of one output, and some of those of others: nobody means that."""
+    y = outputs(trial.spec.surrogate(*inputs.args()))
+    places = [k for k, t in enumerate(y) if differentiable(t)]
+    comes = [
+        any(g is not None and bool(g.any()) for g in vjp(trial.spec.surrogate, inputs, alone).values())
+        for place in places
+        for alone in [tuple(torch.ones_like(t) if k == place else torch.zeros_like(t) for k, t in enumerate(y))]
+    ]
+    return any(comes) and not all(comes)
 
 
 def _is_linear(trial: Trial, inputs: Inputs) -> bool:
