@@ -6,6 +6,7 @@ import os
 import random
 from collections import UserDict
 from dataclasses import dataclass
+from typing import ClassVar
 
 import pytest
 import torch
@@ -239,3 +240,48 @@ def test_a_narrow_type_is_said_once():
     (one,) = found(OfBfloat16, ["(randn(4, dtype=float32),)"], laws=["surrogate"])
 
     assert one.verdict.finding.likely.startswith("every number of it is a bfloat16"), one.verdict.finding.likely
+
+
+class KeptOnTheClass(Reseeds):
+    kept: ClassVar = []
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        y = x * x
+        KeptOnTheClass.kept.append(y)
+        return y
+
+
+class KeptOnItself(Reseeds):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        ctx.y = x * x
+        return ctx.y
+
+
+@pytest.mark.parametrize(
+    ("function", "likely"),
+    [(KeptOnTheClass, "a class, a list, a cache or a global"), (KeptOnItself, "the output sits on ctx")],
+)
+def test_what_holds_an_output_is_told_from_a_cycle(function, likely):
+    verdicts = audit(function, ["(randn(3),)"], laws=["primal", "surrogate", "freed"]).report.verdicts
+    (freed,) = [v for v in verdicts if v.law == "freed"]
+
+    assert freed.finding.likely.startswith(likely)
+
+
+class NoForwardMode(Reseeds):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+
+def test_what_a_reference_cannot_do_is_no_silent_limit_of_torch():
+    told = audit(lambda x: x * x, ["(randn(3),)"], laws=["primal", "vjp", "jvp"], reference=NoForwardMode.apply)
+
+    (jvp,) = [v for v in told.report.verdicts if v.law == "jvp"]
+    assert jvp.status is Status.NOT_PROMISED
+    assert not any("A limit of torch" in one for one in told.remarks)

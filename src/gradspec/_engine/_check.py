@@ -108,8 +108,9 @@ def _find(check: Check, profile: Profile, seed: int, prior: Mapping[str, Status]
     except SpecFaultError as error:
         # What computes the right result need not take a transform that nobody promises.
         is_asked = law.capability is None or promised_by(check, law) is not None
-        finding = fault(str(error)) if is_asked else Finding(status=Status.NOT_PROMISED, message=str(error))
-        return judged(finding, check, new, prior)
+        said = str(error)
+        unasked = Finding(status=Status.NOT_PROMISED, message=said, details={"raised": said})
+        return judged(fault(said) if is_asked else unasked, check, new, prior)
     except KeyboardInterrupt:
         raise  # the user's
     except BaseException as error:

@@ -62,7 +62,7 @@ class WrongValue(Scale):
         return x.clone() * (1 + 1e-9)
 
 
-@diseased(raw_returns=r"another shape or dtype")
+@diseased(raw_returns=r"and torch casts it silently")
 class LowerPrecisionBackward(Scale):
     @staticmethod
     def backward(ctx, y_bar):
@@ -414,7 +414,9 @@ enter(
     SCALE.for_(GradientOfAnotherShape.apply, name="x"),
     vjp=r"returned an invalid gradient at index 0",
 )
-enter("unreduced_broadcast", PRODUCT.for_(UnreducedBroadcast.apply, name="x"), raw_returns=r"another shape or dtype")
+enter(
+    "unreduced_broadcast", PRODUCT.for_(UnreducedBroadcast.apply, name="x"), raw_returns=r"and torch sums it silently"
+)
 ONE_COPY = Saved(text="a tensor of the shape of `x`", bytes=lambda x, factor: x.nbytes)
 enter(
     "saves_ten_times_as_much",

@@ -40,6 +40,10 @@ def _check(trial: Trial) -> Finding:
             gc.enable()
 
 
+#: What keeps a tensor that no cycle does.
+_HELD = "a class, a list, a cache or a global that each call adds its tensors to"
+
+
 @dataclass(frozen=True)
 class _Watched:
     """Weak references to what a pass made and was given."""
@@ -51,9 +55,11 @@ class _Watched:
 def _judged(way: Pass, watched: _Watched) -> Finding:
     if alive := sum(reference() is not None for reference in watched.made):
         made = "outputs" if way.orders_of == 1 else "outputs and gradients"
+        gc.collect()  # which frees a cycle, and nothing that is held
+        is_held = any(reference() is not None for reference in watched.made)
         return broken(
             f"{alive} of {len(watched.made)} {made} outlive their last reference",
-            likely="the output sits on ctx outside save_for_backward: a reference cycle",
+            likely=_HELD if is_held else "the output sits on ctx outside save_for_backward: a reference cycle",
         )
     if any(reference() is not None for reference in watched.given.values()):
         gc.collect()  # a module that was made for the call is a cycle, and holds its parameters; a list stays
@@ -61,7 +67,7 @@ def _judged(way: Pass, watched: _Watched) -> Finding:
         return broken(
             f"`{kept[0]}` outlives the call and its graph",
             argument=f"`{kept[0]}`",
-            likely="a list, a cache or a global that each call adds its tensors to",
+            likely=_HELD,
         )
     return HOLDS
 

@@ -87,11 +87,11 @@ def _check_jvp(trial: Trial, cls: type, inputs: Inputs) -> Finding:
 
 
 def _wrong(method: str, name: str, raw: Tensor, value: Tensor) -> Finding:
-    likely = "computed in another dtype" if raw.shape == value.shape else ""
+    likely, does = ("computed in another dtype", "casts") if raw.shape == value.shape else ("", "sums")
     if raw.numel() > value.numel():
         likely = "a broadcast dimension is not summed"
     return broken(
-        f"{method} returns another shape or dtype for `{name}` than it has, and torch repairs it silently",
+        f"{method} returns {describe(raw)} for `{name}`, which is {describe(value)}, and torch {does} it silently",
         argument=f"what {method} returns for `{name}`",
         got=describe(raw),
         expected=describe(value),
