@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.autograd import Function
 
-from gradspec import Case, FunctionSpec, Supports, audit, verify
+from gradspec import Case, FunctionSpec, Supports, audit, check, verify
 from gradspec.law import Status
 from gradspec.laws import LAWS
 
@@ -142,3 +142,36 @@ def test_an_audit_finds_a_wrong_sparse_gradient():
     (verdict,) = audit(RowsShifted, ["(tensor([0, 2, 2]), randn(5, 4))"], laws=[NAMED["surrogate"]]).report.verdicts
 
     assert verdict.status is Status.BROKEN
+
+
+class Squares(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.to_dense() ** 2
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return 2 * ctx.saved_tensors[0].to_dense() * y_bar
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support:UserWarning")
+@pytest.mark.parametrize("layout", [torch.sparse_coo, torch.sparse_csr])
+def test_a_gradient_of_a_sparse_argument_is_refused_and_no_failure(layout):
+    x = torch.tensor([[0, 1.5], [-2, 0]], dtype=torch.float64).to_sparse(layout=layout)
+    with pytest.raises(ValueError, match="is sparse, and no law judges the gradient of a sparse tensor"):
+        check(Squares, x.clone().requires_grad_())
+    with pytest.raises(ValueError, match="is sparse, and no law judges the gradient of a sparse tensor"):
+        audit(Squares, [(x,)], wrt=("x",))
+    spec = FunctionSpec(
+        name="squares",
+        function=Squares.apply,
+        primal=lambda x: x.to_dense() ** 2,
+        surrogate=lambda x: x.to_dense() ** 2,
+        wrt=("x",),
+        cases=lambda make: [Case(x)],
+    )
+    verdicts = verify([spec], [NAMED[law] for law in ("vjp", "inputs_untouched", "surrogate")]).verdicts
+    assert all(v.finding.is_fault or not v.status.is_failure for v in verdicts)
+    assert any("is sparse" in v.finding.message for v in verdicts)
+    assert not [v for v in audit(Squares, [(x,)]).report.failures if v.status is Status.BROKEN]

@@ -13,6 +13,7 @@ from gradspec._audit._measured import Measured
 from gradspec._audit._subject import Subject
 from gradspec._engine._flat import taken_apart
 from gradspec.laws.tensor.support._call import bound, differentiable
+from gradspec.laws.tensor.support._dense import is_sparse
 from gradspec.spec import Case
 
 
@@ -29,8 +30,8 @@ def with_marks(
     A tensor is marked if it requires a gradient, as a parameter of a module does, or if `wrt` names it.
 
     Raises:
-        ValueError: a name is of no floating-point argument of any call, or is both marked and declared to be zero; or
-            no call has a floating-point argument, unless it is of an operator.
+        ValueError: a name is of no floating-point argument of any call, or is both marked and declared to be zero; a
+            sparse tensor is marked; or no call has a floating-point argument, unless it is of an operator.
     """
     tensors = [value for case in cases for _, _, value in _given(subject, case) if isinstance(value, Tensor)]
     if subject.operator is None and tensors and not any(map(differentiable, tensors)):
@@ -54,6 +55,13 @@ def with_marks(
         )
         for case in cases
     }
+    given = [one for case in cases for one in _given(subject, case)]
+    sparse = {leaf: name for name, leaf, value in given if is_sparse(value) and differentiable(value)}
+    if trained := [leaf for leaf in sparse if any(leaf in leaves for leaves in marked.values())]:
+        raise ValueError(
+            f"`{trained[0]}` is sparse, and no law judges the gradient of a sparse tensor: pass its values instead"
+        )
+    subject = replace(subject, fixed=subject.fixed | set(sparse.values()))
     unmarked = tuple(
         replace(case, args=tree_map(_without_graph, case.args), kwargs=tree_map(_without_graph, dict(case.kwargs)))
         for case in cases

@@ -9,12 +9,17 @@ from torch import Tensor
 
 from gradspec.law import Trial
 from gradspec.laws.tensor.support._call import Inputs, SpecFaultError, differentiable, outputs
+from gradspec.laws.tensor.support._dense import is_sparse
 from gradspec.laws.tensor.support._reference import is_audited, is_stand_in, on_spec_side
 from gradspec.laws.tensor.support._replay import is_asleep, is_replayed, replayed
 
 
 def fault_of_spec(trial: Trial) -> str:
-    """Return in words why the primal or the surrogate of a spec is none, whatever the function does; else nothing."""
+    """Return in words why a spec cannot be judged, as by its primal or its surrogate, whatever the function does."""
+    values = Inputs.of(trial).values
+    if sparse := [name for name in trial.spec.wrt if is_sparse(values.get(name))]:
+        said = "is sparse, and no law judges the gradient of a sparse tensor: specify the function of its values"
+        return f"`{sparse[0]}` {said}"
     try:
         if is_audited(trial.spec):  # a reference that was given beside the function
             return _fault(trial, repeats=False).replace(" of the spec", "")
