@@ -285,3 +285,42 @@ def test_what_a_reference_cannot_do_is_no_silent_limit_of_torch():
     (jvp,) = [v for v in told.report.verdicts if v.law == "jvp"]
     assert jvp.status is Status.NOT_PROMISED
     assert not any("A limit of torch" in one for one in told.remarks)
+
+
+class WritesOverItsArgument(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.exp()
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (x,) = ctx.saved_tensors
+        x.data.copy_(x.exp())
+        return y_bar * x
+
+
+class AddsAnOffset(Reseeds):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return 2 * ctx.saved_tensors[0] * y_bar + 0.1
+
+
+@pytest.mark.parametrize(
+    ("function", "root", "follower"),
+    [
+        (WritesOverItsArgument, "inputs_untouched", "retained_graph"),
+        (AddsAnOffset, "surrogate", "undefined_cotangent"),
+    ],
+)
+def test_what_one_line_breaks_is_one_finding(function, root, follower):
+    told = [one for one in found(function, ["(randn(3),)"]) if one.verdict.status is Status.BROKEN]
+
+    assert told[0].verdict.law == root
+    assert follower in told[0].follows
+    assert follower not in [one.verdict.law for one in told]

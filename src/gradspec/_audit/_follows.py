@@ -81,6 +81,9 @@ def _root(verdict: Verdict, failed: Mapping[tuple[str, str], Verdict], measured:
         is_root = why.kind != "clipped" or "statement" in why.evidence
         if verdict.law == ("cotangent_linearity" if is_root else "surrogate"):
             return "surrogate" if is_root else "cotangent_linearity"
+    # What comes of no cotangent is there without any, too.
+    if why is not None and why.kind == "offset" and verdict.law == "undefined_cotangent":
+        return "surrogate"
     # A gradient that is the same for every cotangent is no linear one, and it is there without any.
     if verdict.law in ("cotangent_linearity", "undefined_cotangent"):
         for law in ("surrogate", "vjp"):

@@ -44,7 +44,11 @@ def with_writes(
         if verdict.law == ROOT and verdict.case in lines:
             details = {**verdict.finding.details, "place": lines[verdict.case]}
             return replace(verdict, finding=replace(verdict.finding, details=details))
-        if not _is_wrong(verdict) or (verdict.law, verdict.case) not in held:
+        why = verdict.finding.reason
+        is_of_the_line = (
+            why is not None and why.kind == "overwritten" and why.evidence["line"] == lines.get(verdict.case)
+        )
+        if not _is_wrong(verdict) or not (is_of_the_line or (verdict.law, verdict.case) in held):
             return verdict
         return replace(verdict, finding=following(verdict.finding, ROOT))
 
