@@ -1017,3 +1017,35 @@ def test_what_an_element_does_to_others_is_said_to_be_missing_where_nothing_come
 
     likely = findings(report)[0].verdict.finding.likely
     assert ("at its own place alone, and moves other outputs, too" in likely) is says, likely
+
+
+def rotated(x):
+    a, b = x.chunk(2, -1)
+    return torch.cat([-b, a], -1)
+
+
+class Rotary(Function):
+    """The turn and the product with the sine change places in backward."""
+
+    @staticmethod
+    def forward(ctx, x, cosine, sine):
+        ctx.save_for_backward(cosine, sine)
+        return x * cosine + rotated(x) * sine
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        cosine, sine = ctx.saved_tensors
+        return y_bar * cosine - rotated(y_bar) * sine, None, None
+
+
+def test_a_factor_that_belongs_inside_of_a_call_is_named():
+    # An odd size has no two halves to turn.
+    report = audit(
+        Rotary,
+        ["(randn(2, 3, 4), cos(randn(3, 4)), sin(randn(3, 4)))"],
+        laws=["vjp"],
+        reference=lambda x, cosine, sine: x * cosine.detach() + rotated(x) * sine.detach(),
+    ).report
+
+    says = "right with `rotated(y_bar * sine)` in place of `rotated(y_bar) * sine`"
+    assert findings(report)[0].verdict.finding.likely.startswith(says)

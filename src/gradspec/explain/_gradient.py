@@ -21,12 +21,12 @@ from gradspec.explain._linearity import NOT_LINEAR, of_the_cotangent
 from gradspec.explain._lost import why_none
 from gradspec.explain._moved import along_another_dimension, moved, not_transposed, permuted
 from gradspec.explain._options import (
-    grown,
     moves_as_much,
     with_a_number_beside,
     with_an_even_number,
     with_an_open_mask,
     with_another_option,
+    with_more_of,
     with_other_options,
 )
 from gradspec.explain._other_calls import (
@@ -73,7 +73,6 @@ from gradspec.laws.tensor.support._call import WIDE, Inputs, cotangents, like, o
 from gradspec.laws.tensor.support._compare import compare
 from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._guess import EXACT, has_digits_of_float32
-from gradspec.laws.tensor.support._made_up import can_be_made
 
 #: What is said where a gradient is compared with none.
 _NO_GRAPH = (
@@ -329,8 +328,16 @@ def _holds_for_larger(found: Reason, test: Test, wrong: Wrong) -> bool:
 def _holds_for_more(found: Reason, test: Test, wrong: Wrong) -> bool:
     """Whether a test shows the same for arguments of other sizes, one more at a time."""
     sizes = sorted({size for t in wrong.inputs.tensors() for size in t.shape if size})
-    more = (quietly(partial(_with_more_of, wrong, size)) for size in sizes)
-    return all(other is None or _stays(found, test, other) for other in more)
+    return all(_holds_for_size(found, test, wrong, size) for size in sizes)
+
+
+def _holds_for_size(found: Reason, test: Test, wrong: Wrong, size: int) -> bool:
+    """Whether a test shows the same with one element more of a size, or with twice of an even one, as of two halves."""
+    one: Wrong | None = quietly(partial(with_more_of, wrong, size, 1))
+    if one is None or _stays(found, test, one):
+        return True
+    twice: Wrong | None = None if size % 2 else quietly(partial(with_more_of, wrong, size, size))
+    return twice is not None and found.is_as(quietly(partial(test, twice)))
 
 
 def _holds_for_other_indices(found: Reason, test: Test, wrong: Wrong) -> bool:
@@ -382,17 +389,3 @@ def _holds_for_options(found: Reason, test: Test, wrong: Wrong) -> bool:
             if not found.is_as(quietly(partial(test, flipped))):
                 return False
     return True
-
-
-def _with_more_of(wrong: Wrong, size: int) -> Wrong | None:
-    """Return the same question with one more element in each dimension of a size: the first one, once more.
-
-    Of dimensions of one element only a batch is more: others are there to be expanded. It is None where the function
-    cannot be given that.
-    """
-    inputs = grown(wrong.inputs, size, 1)
-    if not can_be_made(wrong.trial.spec.function, inputs):
-        return None
-    y = outputs(wrong.trial.spec.primal(*inputs.args()))
-    more = Wrong(wrong.trial, inputs, wrong.name, like(y, wrong.trial.seed + 51), wrong.found)
-    return more.redrawn(wrong.trial.seed + 51, moved=True)

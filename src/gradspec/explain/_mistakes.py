@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, TypeGuard
 
+from gradspec.explain._within_call import within_call
+
 #: Yields what may stand in the place of a node of a method.
 Change = Callable[[ast.AST, ast.FunctionDef], Iterator[ast.expr | ast.stmt]]
 _OTHER_SIGN: dict[type[ast.operator], ast.operator] = {ast.Add: ast.Sub(), ast.Sub: ast.Add()}
@@ -384,6 +386,7 @@ CHANGES: tuple[Change, ...] = (
     _other_reduction,
     _other_transpose,
     _other_side,
+    within_call,
     _other_way,
     _other_end,
     left_out,

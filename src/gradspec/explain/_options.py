@@ -14,6 +14,7 @@ from torch import Tensor
 from gradspec.explain._wrong import Wrong, some
 from gradspec.law import Reason
 from gradspec.laws.tensor.support._call import Inputs, like, outputs, vjp
+from gradspec.laws.tensor.support._made_up import can_be_made
 from gradspec.laws.tensor.support._reference import reference
 
 
@@ -139,6 +140,16 @@ def grown(inputs: Inputs, size: int, step: int) -> Inputs:
         return value.detach() if isinstance(value, Tensor) else value
 
     return Inputs({name: longer(value) for name, value in inputs.values.items()}, inputs.wrt)
+
+
+def with_more_of(wrong: Wrong, size: int, step: int) -> Wrong | None:
+    """Return the same question with more elements in each dimension of a size; None where that cannot be called."""
+    inputs = grown(wrong.inputs, size, step)
+    if not can_be_made(wrong.trial.spec.function, inputs):
+        return None
+    y = outputs(wrong.trial.spec.primal(*inputs.args()))
+    more = Wrong(wrong.trial, inputs, wrong.name, like(y, wrong.trial.seed + 51), wrong.found)
+    return more.redrawn(wrong.trial.seed + 51, moved=True)
 
 
 def moves_as_much(wrong: Wrong, other: Inputs) -> bool:
