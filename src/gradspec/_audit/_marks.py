@@ -55,8 +55,8 @@ def with_marks(
         )
         for case in cases
     }
-    given = [one for case in cases for one in _given(subject, case)]
-    sparse = {leaf: name for name, leaf, value in given if is_sparse(value) and differentiable(value)}
+    every = [one for case in cases for one in _given(subject, case)]
+    sparse = {leaf: name for name, leaf, value in every if is_sparse(value) and differentiable(value)}
     if trained := [leaf for leaf in sparse if any(leaf in leaves for leaves in marked.values())]:
         raise ValueError(
             f"`{trained[0]}` is sparse, and no law judges the gradient of a sparse tensor: pass its values instead"
