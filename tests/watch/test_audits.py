@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import pytest
 import torch
 
@@ -172,3 +174,19 @@ def test_named_scopes_are_asked_about_in_place_of_what_the_code_uses():
     assert list(wrong.values()) == [False, True]
     with pytest.raises(ValueError, match="did you mean 'higher'"):
         gradspec.watch(scopes="higer")
+
+
+class HalfSeen(torch.autograd.Function):
+    """Its forward is not a Python function."""
+
+    forward = functools.partial(lambda ctx, x: 2 * x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 2 * grad
+
+
+def test_what_was_not_traced_is_not_said_to_be():
+    row = audited(HalfSeen, torch.ones(2, requires_grad=True))
+    assert (row.forwards, row.backwards) == (0, 1)
+    assert row.why == "no call of its forward was seen"

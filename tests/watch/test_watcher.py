@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from pathlib import Path
 
@@ -445,3 +446,130 @@ def test_the_rows_of_a_call_that_is_cut_are_in_memory_as_they_were(watcher):
     assert classes.tolist() == [0, 1, -1, 9]
     assert torch.equal(x, turned[[0, 1, 50, 70]])
     assert x.stride() == (1, 4)
+
+
+class Squared(torch.autograd.Function):
+    """Right, and what it computes is shared below."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 2 * ctx.saved_tensors[0] * grad
+
+
+class Power(torch.autograd.Function):
+    """Right, its forward is a classmethod, and what it computes is shared below."""
+
+    @classmethod
+    def forward(cls, ctx, x):
+        ctx.save_for_backward(x)
+        return x**2
+
+    @classmethod
+    def backward(cls, ctx, grad):
+        return 2 * ctx.saved_tensors[0] * grad
+
+
+METHODS = ("forward", "setup_context", "backward")
+
+
+def with_those_of(giver, kind):
+    """Return a class that has the methods of another one, taken in a way."""
+    names = [name for name in METHODS if name in vars(giver)]
+    if kind == "assigned":
+        made = type("Taken", (torch.autograd.Function,), {"__module__": __name__})
+        for name in names:
+            setattr(made, name, getattr(giver, name))
+        return made
+    if kind == "assigned to a subclass":
+        made = type("Taken", (Doubled,), {"__module__": __name__})
+        for name in names:
+            setattr(made, name, vars(giver)[name])
+        return made
+    held = vars(giver) if kind == "as they are held" else {name: getattr(giver, name) for name in names}
+    return type("Taken", (torch.autograd.Function,), {"__module__": __name__} | {name: held[name] for name in names})
+
+
+@pytest.mark.parametrize("kind", ["as functions", "as they are held", "assigned", "assigned to a subclass"])
+@pytest.mark.parametrize("giver", [Squared, Cubed, Power], ids=lambda giver: giver.__name__)
+def test_a_class_that_has_the_methods_of_another_is_seen_by_itself(watcher, giver, kind):
+    taken = with_those_of(giver, kind)
+    taken.apply(x(2)).sum().backward()
+    with torch.no_grad():
+        taken.apply(x(2))
+    giver.apply(x(2)).sum().backward()
+    counts = {seen.target: (seen.forwards, seen.backwards) for seen in watcher.functions.values()}
+
+    assert counts == {taken: (2, 1), giver: (1, 1)}
+    watcher.stop()
+    assert [getattr(vars(taken)[name], "__func__", vars(taken)[name]) for name in METHODS if name in vars(giver)] == [
+        getattr(vars(giver)[name], "__func__", vars(giver)[name]) for name in METHODS if name in vars(giver)
+    ]
+    taken.apply(x(2)).sum().backward()
+    assert sum(seen.forwards for seen in watcher.functions.values()) == 3
+
+
+def test_a_class_that_wraps_a_method_of_another_keeps_what_it_wraps(watcher):
+    class Negated(torch.autograd.Function):
+        @staticmethod
+        @functools.wraps(Squared.forward)
+        def forward(ctx, x):
+            return -Squared.forward(ctx, x)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return -Squared.backward(ctx, grad)
+
+    y = Negated.apply(torch.full((2,), 3.0, requires_grad=True))
+    y.sum().backward()
+    assert y.tolist() == [-9.0, -9.0]
+    assert (only(watcher).target, only(watcher).forwards, only(watcher).backwards) == (Negated, 1, 1)
+    watcher.stop()
+    assert Negated.apply(torch.full((2,), 3.0)).tolist() == [-9.0, -9.0]
+
+
+def test_a_forward_that_is_assigned_while_the_watch_runs_is_seen(watcher):
+    made = type("Made", (torch.autograd.Function,), {"__module__": __name__})
+    made.forward = staticmethod(lambda ctx, x: 5 * x)
+    made.backward = staticmethod(lambda ctx, grad: 5 * grad)
+    before = vars(torch.autograd.function.FunctionMeta)
+    made.apply(x(2)).sum().backward()
+    assert (only(watcher).forwards, only(watcher).backwards) == (1, 1)
+    watcher.stop()
+    assert "__setattr__" not in before
+
+
+def test_a_backward_that_torch_func_calls_is_one_of_the_class_that_inherits_it(watcher):
+    class Same(Cubed):
+        pass
+
+    torch.func.grad(lambda t: Same.apply(t).sum())(torch.randn(2))
+    assert (only(watcher).target, only(watcher).forwards, only(watcher).backwards) == (Same, 1, 1)
+
+
+def test_a_hook_that_a_program_holds_tells_nothing_after_the_end(watcher):
+    kept = Cubed.forward
+    watcher.stop()
+    kept(x(2))
+    assert not watcher.functions
+    watcher.start()
+    Cubed.apply(x(2))
+    assert only(watcher).forwards == 1
+
+
+def test_a_backward_of_another_class_that_is_called_is_no_call_of_that_class(watcher):
+    class Other(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return Squared.forward(ctx, x)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return Squared.backward(ctx, grad)
+
+    Other.apply(x(2)).sum().backward()
+    assert (only(watcher).target, only(watcher).forwards, only(watcher).backwards) == (Other, 1, 1)

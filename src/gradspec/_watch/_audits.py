@@ -119,7 +119,8 @@ def _cases(seen: Seen) -> tuple[list[Case], list[Case], list[str]]:
         NotAuditedError: no call was kept, or none works.
     """
     if not seen.calls:
-        raise NotAuditedError(seen.not_kept or "only traced by a compiler: no call with numbers was seen")
+        traced = "only traced by a compiler: no call with numbers was seen"
+        raise NotAuditedError(seen.not_kept or (traced if seen.traced else "no call of its forward was seen"))
     found: list[Case] = []
     whole: list[Case] = []
     whys: dict[str, None] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradspec._watch._wrapping import ORIGINAL
+from gradspec._watch._wrapping import original_of
 
 #: What is shown of a value; the rest of a long one decides nothing.
 SHOWN = 24
@@ -15,7 +15,7 @@ def variant_of(cls: Any) -> str:
     held: dict[str, str] = {}
     for name, value in vars(cls).items():
         function = getattr(value, "__func__", value)
-        function = getattr(function, ORIGINAL, function)
+        function = original_of(function) or function
         if (code := getattr(function, "__code__", None)) is None:
             held[name] = "" if name.startswith("_") else _shown(value)
             continue

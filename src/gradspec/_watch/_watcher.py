@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any
 
 import torch
@@ -22,10 +22,11 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.autograd.function import FunctionMeta, _SingleLevelFunction
 
 from gradspec._scope import Scope
+from gradspec._watch._methods import function_in, giver, is_class_of_torch, is_told, put, put_back, take_out, to_hook
 from gradspec._watch._seen import Seen
 from gradspec._watch._uses import BEGAN_IN, MAIN, Use, is_of_torch
 from gradspec._watch._variant import variant_of
-from gradspec._watch._wrapping import ORIGINAL, telling
+from gradspec._watch._wrapping import telling
 
 #: The namespaces of torch's own operators, in torch 2.11 to 2.15.
 OF_TORCH = frozenset(
@@ -40,6 +41,8 @@ OF_TORCH = frozenset(
 
 #: How many classes that one place makes with other values are told apart: it may make one for each call.
 VARIANTS = 8
+#: What decides how a class is hooked, and is looked at again once the program assigns it.
+METHODS = frozenset(("forward", "setup_context", "backward", "vjp"))
 #: How torch.library names the Function that it makes of an operator.
 GENERATED = "GeneratedBackwardFor_"
 
@@ -68,6 +71,7 @@ class Watcher:
 
     def start(self) -> None:
         """Put the hooks in place."""
+        self._busy = _Busy()
         self._hook_later_classes()
         for cls in list(_subclasses(_SingleLevelFunction)):
             self._hook_class(cls)
@@ -76,7 +80,8 @@ class Watcher:
         self._hook_dynamo()
 
     def stop(self) -> None:
-        """Take all hooks out."""
+        """Take all hooks out; one that the program holds tells nothing any more."""
+        self._busy = _Busy(now=True)
         while self._undo:
             self._undo.pop()()
 
@@ -86,34 +91,39 @@ class Watcher:
 
     def _hook_later_classes(self) -> None:
         meta: Any = FunctionMeta
-        init = meta.__init__
+        init, assign, has_own = meta.__init__, meta.__setattr__, "__setattr__" in vars(meta)
 
         def told(cls: Any, *args: Any, **kwargs: Any) -> None:
             init(cls, *args, **kwargs)
             with self._quietly():
                 self._hook_class(cls)
 
-        meta.__init__ = told
+        def told_of_method(cls: Any, name: str, value: Any) -> None:
+            assign(cls, name, value)
+            if name in METHODS:
+                with self._quietly():
+                    self._hook_class(cls)
+
+        meta.__init__, meta.__setattr__ = told, told_of_method
         self._undo.append(partial(setattr, meta, "__init__", init))
+        self._undo.append(
+            partial(setattr, meta, "__setattr__", assign) if has_own else partial(delattr, meta, "__setattr__")
+        )
 
     def _hook_class(self, cls: Any) -> None:
         hooks: list[tuple[str, Callable[..., None]]]
         hooks = [("forward", self._forward), ("backward", self._backward), ("vjp", self._backward)]
-        if _is_of_torch(cls):
+        if is_class_of_torch(cls):
             hooks = [("backward", self._operator_backward)] if cls.__name__.startswith(GENERATED) else []
         for name, tell in hooks:
-            held = cls.__dict__.get(name)
-            if is_inherited := held is None and name == "forward" and _is_apart(cls):
-                held = staticmethod(cls.forward)
-            function = held.__func__ if isinstance(held, staticmethod | classmethod) else held
-            if is_inherited:  # it has no ctx, which would say of which class a call is
-                function = getattr(function, ORIGINAL, function)
-            if not isinstance(function, FunctionType) or hasattr(function, ORIGINAL):
+            held = to_hook(cls, name)
+            function = function_in(held)
+            if function is None or is_told(cls, held):
                 continue
-            before = _before_bound(tell, weakref.ref(cls), name) if isinstance(held, classmethod) else None
-            told: Any = telling(function, before or _before(tell, weakref.ref(cls)))
-            setattr(cls, name, type(held)(told) if isinstance(held, staticmethod | classmethod) else told)
-            self._undo.append(partial(_take_out if is_inherited else _put_back, weakref.ref(cls), name))
+            of, is_inherited = weakref.ref(cls), name not in vars(cls)
+            is_bound = isinstance(held, classmethod | MethodType)
+            put(cls, name, held, telling(function, _before_bound(tell, of, name) if is_bound else _before(tell, of)))
+            self._undo.append(partial(take_out if is_inherited else put_back, of, name))
 
     def _forward(self, of: weakref.ref[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         # Called as often as the function, as is `_backward`: a context manager would cost more than the rest.
@@ -130,7 +140,7 @@ class Watcher:
                 called = getattr(type(args[0]), "_forward_cls", None)
                 if not (isinstance(called, type) and issubclass(called, cls)):
                     return  # called by its name, and not through apply
-                if called is not cls and _giver(called, "forward") is not cls:
+                if called is not cls and giver(called, "forward") is not cls:
                     return  # called by the forward of a subclass
                 cls, args = called, _given(args)
             seen = self._by_target.get(cls) or self._seen(cls)
@@ -150,8 +160,10 @@ class Watcher:
             if cls is not None:
                 called: Any = getattr(type(args[0]), "_forward_cls", None) if args else None
                 is_own = isinstance(called, type) and issubclass(called, cls)
-                if is_own and called is not cls and cls not in (_giver(called, "backward"), _giver(called, "vjp")):
+                if is_own and called is not cls and cls not in (giver(called, "backward"), giver(called, "vjp")):
                     return  # called by the backward of a subclass
+                if isinstance(called, type) and not is_own and not is_class_of_torch(called):
+                    return  # called by the backward of another class
                 seen = self._by_target.get(called if is_own else cls) or self._seen(called if is_own else cls)
                 # torch.func differentiates by classes that it makes itself, and always with a graph.
                 seen.went_back(with_graph=is_own and torch.is_grad_enabled())
@@ -259,9 +271,10 @@ class Watcher:
 
 
 class _Busy(threading.local):
-    """Whether a call is being noted in this thread."""
+    """Whether a call is being noted in this thread, or none is any more."""
 
-    now = False
+    def __init__(self, *, now: bool = False) -> None:
+        self.now = now
 
 
 def _given(args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -291,36 +304,10 @@ def _before_bound(
     """
 
     def before(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        is_inherited = isinstance(args[0], type) and _giver(args[0], name) is of()
+        is_inherited = isinstance(args[0], type) and giver(args[0], name) is of()
         tell(weakref.ref(args[0]) if is_inherited else of, args[1:], kwargs)
 
     return before
-
-
-def _giver(cls: Any, name: str) -> type | None:
-    """Return the class that a method of a class is written in."""
-    return next((one for one in cls.__mro__ if name in one.__dict__), None)
-
-
-def _put_back(of: weakref.ref[Any], name: str) -> None:
-    cls = of()
-    now = None if cls is None else cls.__dict__.get(name)
-    original = getattr(getattr(now, "__func__", now), ORIGINAL, None)
-    if original is not None:  # the program has not put another one there since
-        setattr(cls, name, type(now)(original) if isinstance(now, staticmethod | classmethod) else original)
-
-
-def _is_apart(cls: Any) -> bool:
-    """Whether a class inherits a forward that is handed no ctx."""
-    found = vars(_giver(cls, "forward")).get("forward")
-    return isinstance(found, staticmethod) and cls.setup_context is not _SingleLevelFunction.setup_context
-
-
-def _take_out(of: weakref.ref[Any], name: str) -> None:
-    cls = of()
-    now = None if cls is None else cls.__dict__.get(name)
-    if hasattr(getattr(now, "__func__", now), ORIGINAL):
-        delattr(cls, name)
 
 
 def _is_at(seen: Seen, place: str) -> bool:
@@ -336,10 +323,6 @@ def _subclasses(cls: Any) -> Iterator[Any]:
     for one in type.__subclasses__(cls):
         yield one
         yield from _subclasses(one)
-
-
-def _is_of_torch(cls: Any) -> bool:
-    return str(getattr(cls, "__module__", "")).partition(".")[0] == "torch"
 
 
 def _module_of(cls: Any) -> str:

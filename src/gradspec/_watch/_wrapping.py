@@ -9,8 +9,16 @@ from typing import Any
 
 import torch
 
-#: An attribute of a function that stands in the place of another: the other one.
-ORIGINAL = "__gradspec_original__"
+_ORIGINAL, _FILE = "__gradspec_original__", "<gradspec watch>"
+
+
+def original_of(function: Any) -> FunctionType | None:
+    """Return the function in whose place another one stands; None if that one is the program's own."""
+    code = getattr(function, "__code__", None)
+    if getattr(code, "co_filename", "") != _FILE:  # functools.wraps gives the attribute to what wraps it
+        return None
+    found: FunctionType = getattr(function, _ORIGINAL)
+    return found
 
 
 def telling(original: FunctionType, before: Callable[[tuple[Any, ...], dict[str, Any]], None]) -> FunctionType:
@@ -38,7 +46,7 @@ def telling(original: FunctionType, before: Callable[[tuple[Any, ...], dict[str,
     told: FunctionType = make(original, before, torch.compiler.is_dynamo_compiling)
     functools.update_wrapper(told, original)
     told.__defaults__, told.__kwdefaults__ = original.__defaults__, original.__kwdefaults__
-    setattr(told, ORIGINAL, original)
+    setattr(told, _ORIGINAL, original)
     return told
 
 
@@ -53,6 +61,6 @@ def _maker(name: str, parameters: str, told: str, passed: str) -> Callable[..., 
         f"    return {name}\n"
     )
     made: dict[str, Any] = {}
-    exec(compile(source, "<gradspec watch>", "exec"), globals(), made)
+    exec(compile(source, _FILE, "exec"), globals(), made)
     found: Callable[..., Any] = made["_make"]
     return found
