@@ -141,6 +141,31 @@ def test_a_script_that_does_more_than_define_is_not_imported_to_judge_it(tmp_pat
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("end", ["os._exit(0)", "os.execv('/bin/true', ['true'])"])
+def test_a_program_of_which_nothing_could_be_judged_does_not_pass(tmp_path, end):
+    name = program(tmp_path, f"{WRONG}import os\nfor _ in range(5): use()\n{end}\n")
+    done = watched(tmp_path, "--fail", "--", sys.executable, name)
+    assert "1 custom gradient ran, 0 audited" in done.stderr
+    assert "1 process ended by exec, os._exit or a kill: its calls are counted until the last save" in done.stderr
+    assert done.returncode == 1
+    assert watched(tmp_path, "--", sys.executable, name).returncode == 0
+
+
+@pytest.mark.slow
+def test_all_calls_of_a_fork_that_exits_are_counted(tmp_path):
+    name = program(
+        tmp_path,
+        f"{WRONG}import os, sys\nif (child := os.fork()) == 0:\n    for _ in range(5): use()\n    sys.exit(0)\n"
+        "os.waitpid(child, 0)\n",
+    )
+    done = watched(tmp_path, "--", sys.executable, name)
+    row = next(line.split() for line in done.stderr.splitlines() if line.startswith("train.py:Wrong "))
+    assert row[1:3] == ["5", "5"]
+    assert "1 audited, 1 wrong" in done.stderr
+    assert "last save" not in done.stderr
+
+
+@pytest.mark.slow
 def test_what_ends_the_watch_ends_the_program(tmp_path):
     name = program(
         tmp_path,

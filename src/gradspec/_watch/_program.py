@@ -79,7 +79,10 @@ class ProgramWatch:
 
     def end(self) -> None:
         """Write the counts, take the hooks out, and audit what no other process audits."""
-        if os.getpid() != self._process:
+        if self._is_over:
+            return
+        if os.getpid() != self._process:  # a fork that exits as a program does
+            self.counts()
             return
         self._is_over = True
         self.watcher.stop()

@@ -196,6 +196,11 @@ class Program:
         """Whether a gradient is wrong in what the program uses."""
         return any(row.is_wrong for row in self.rows)
 
+    @property
+    def is_unjudged(self) -> bool:
+        """Whether custom gradients ran, and none of them was audited."""
+        return bool(self.rows) and all(row.report is None for row in self.rows)
+
     def with_files_in(self, folder: Path | None) -> Program:
         """Return the same with the audited calls copied to a folder; without one no command reads them again."""
         return replace(self, rows=tuple(_with_files_in(folder, row) for row in self.rows))

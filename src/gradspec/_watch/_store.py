@@ -43,7 +43,7 @@ class Store:
     def begin(self) -> None:
         """Write that this process is watched, and how another one imports what it has."""
         plain = {"pid": os.getpid(), "executable": sys.executable, "path": sys.path, "folder": BEGAN_IN}
-        _write(self.folder / PROCESS, {**plain, "troubles": []})
+        _write(self.folder / PROCESS, {**plain, "troubles": [], "is_over": False})
 
     def note(self, seen: Seen) -> None:
         """Write a function, and those of its calls that are not written yet."""
@@ -68,9 +68,8 @@ class Store:
         """Write the counts of all functions, and what went wrong in the watch."""
         for seen in list(watcher.functions.values()):
             self.note(seen)
-        if watcher.troubles:
-            about = json.loads((self.folder / PROCESS).read_text(encoding="utf-8"))
-            _write(self.folder / PROCESS, {**about, "troubles": list(watcher.troubles)})
+        about = json.loads((self.folder / PROCESS).read_text(encoding="utf-8"))
+        _write(self.folder / PROCESS, {**about, "troubles": list(watcher.troubles), "is_over": True})
 
     def place(self, seen: Seen) -> Path:
         """Return the folder of a function."""
@@ -125,10 +124,16 @@ def read_watch(folder: Path, *, only: tuple[str, ...] = (), baseline: Report | N
         only: the packages that are asked about; all if empty.
         baseline: an earlier record: what it has too does not fail.
     """
-    processes = list(folder.glob(f"*/{PROCESS}"))
-    troubles = [one for process in processes for one in json.loads(process.read_text(encoding="utf-8"))["troubles"]]
+    processes = {file.parent: json.loads(file.read_text(encoding="utf-8")) for file in folder.glob(f"*/{PROCESS}")}
+    troubles = [one for process in processes.values() for one in process["troubles"]]
     troubles += [file.read_text(encoding="utf-8") for file in folder.glob("trouble-*.txt")]
-    rows = together(replace(row, baseline=baseline) for _, row in rows_in(folder))
+    found = list(rows_in(folder))
+    callers = {place.parent for place, row in found if is_asked(row.key, row.package, only)}
+    if cut_off := sum(not processes[process]["is_over"] for process in callers):
+        ended = "1 process" if cut_off == 1 else f"{cut_off} processes"
+        whose = "its" if cut_off == 1 else "their"
+        troubles.append(f"{ended} ended by exec, os._exit or a kill: {whose} calls are counted until the last save")
+    rows = together(replace(row, baseline=baseline) for _, row in found)
     asked = tuple(row for row in rows if is_asked(row.key, row.package, only))
     about: Any = {"processes": len(processes), "others": tuple(row.package for row in rows if row not in asked)}
     return Program(rows=asked, troubles=tuple(dict.fromkeys(troubles)), **about)

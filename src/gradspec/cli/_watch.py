@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     epilog=block(
         "Exit code",
         "0  the program exits with 0; with --fail, no gradient is wrong in what it uses (--scope), either",
-        "1  with --fail: the program exits with 0, and a gradient is wrong in what it uses, or nothing of --only ran",
+        "1  with --fail: the program exits with 0, and a gradient is wrong in what it uses, none that ran could be "
+        "audited, or nothing of --only ran",
         "2  the options cannot be used, and nothing was run",
         "127  there is no such program",
     )
@@ -74,7 +75,11 @@ if TYPE_CHECKING:
     metavar="PATH",
     help="Write the report to a file. Default: stderr, after the program's own output.",
 )
-@click.option("--fail", is_flag=True, help="Exit with 1 if the program succeeds and a gradient is wrong.")
+@click.option(
+    "--fail",
+    is_flag=True,
+    help="Exit with 1 if the program succeeds, and a gradient is wrong or none that ran could be audited.",
+)
 @click.option(
     "--baseline",
     type=click.Path(path_type=Path),
@@ -141,7 +146,8 @@ def watch(
             say(said, err=True)
         else:
             save(f"{said}\n", report, option="--report")
-    sys.exit(code or int(fail and (program.is_wrong or (bool(only) and not program.rows))))
+    fails = program.is_wrong or program.is_unjudged or (bool(only) and not program.rows)
+    sys.exit(code or int(fail and fails))
 
 
 def _run(command: tuple[str, ...], folder: Path, only: tuple[str, ...], scopes: tuple[Scope, ...], at: int) -> int:
