@@ -324,3 +324,13 @@ def test_what_one_line_breaks_is_one_finding(function, root, follower):
     assert told[0].verdict.law == root
     assert follower in told[0].follows
     assert follower not in [one.verdict.law for one in told]
+
+
+def test_a_default_dtype_that_is_left_behind_is_no_draw():
+    verdicts = audit(SetsADtype, ["(randn(3),)"], laws=["primal", "declared_draws", "global_state"]).report.verdicts
+
+    assert {v.law: str(v.status) for v in verdicts} == {
+        "primal": "holds",
+        "declared_draws": "holds",
+        "global_state": "broken",
+    }

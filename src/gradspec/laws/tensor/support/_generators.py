@@ -57,10 +57,10 @@ def draw_from_all(count: int) -> None:
     for _ in range(count):
         random.random()
         numpy.random.random()
-        torch.rand(())
+        torch.rand((), dtype=torch.float32)
         if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
             for index in range(torch.cuda.device_count()):
-                torch.rand((), device=torch.device("cuda", index))
+                torch.rand((), dtype=torch.float32, device=torch.device("cuda", index))
 
 
 def moved(before: dict[str, bytes], after: dict[str, bytes]) -> list[str]:
