@@ -326,7 +326,15 @@ def test_what_one_line_breaks_is_one_finding(function, root, follower):
     assert follower not in [one.verdict.law for one in told]
 
 
+class SetsDouble(Reseeds):
+    @staticmethod
+    def forward(ctx, x):
+        torch.set_default_dtype(torch.float64)
+        ctx.save_for_backward(x)
+        return x * x
+
+
 def test_a_default_dtype_that_is_left_behind_is_no_draw():
-    verdicts = audit(SetsADtype, ["(randn(3),)"], laws=["declared_draws", "global_state"]).report.verdicts
+    verdicts = audit(SetsDouble, ["(randn(3),)"], laws=["declared_draws", "global_state"]).report.verdicts
 
     assert {v.law: str(v.status) for v in verdicts} == {"declared_draws": "holds", "global_state": "broken"}
