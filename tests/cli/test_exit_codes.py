@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 from pathlib import Path
 
@@ -249,6 +250,8 @@ def test_a_spec_that_is_at_fault_is_no_failure_of_its_function(spec: str, code: 
 LOSES_A_SECOND = """
 import torch
 
+from gradspec import Case, FunctionSpec
+
 
 class Square(torch.autograd.Function):
     @staticmethod
@@ -259,12 +262,25 @@ class Square(torch.autograd.Function):
     @staticmethod
     def backward(ctx, grad):
         return grad * ctx.saved_tensors[0]
+
+
+def cases(make):
+    yield Case(name="one", args=(make(3),))
+
+
+SQUARE = FunctionSpec(name="square", function=Square.apply, primal=lambda x: x * x, wrt=("x",), cases=cases)
 """
 
 
-@pytest.mark.parametrize(("law", "code"), [(["--law", "second_order"], 1), (["--law", "surrogate"], 0)])
-def test_a_law_that_is_named_is_asked_about(law: list[str], code: int, tmp_path: Path) -> None:
-    (tmp_path / "square.py").write_text(LOSES_A_SECOND, encoding="utf-8")
-    words = ["audit", f"{tmp_path / 'square.py'}:Square", "--case", "(randn(3),)", *law, "--jobs", "1"]
-    done = CliRunner().invoke(main, words)
-    assert done.exit_code == code, done.output
+@pytest.mark.parametrize("words", [["audit", "--case", "(randn(3),)"], ["check"]], ids=["audit", "check"])
+def test_the_line_that_repeats_a_finding_asks_about_it(words: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "square.py"
+    path.write_text(LOSES_A_SECOND, encoding="utf-8")
+    command, *rest = words
+    target = f"{path}:{'Square' if command == 'audit' else 'SQUARE'}"
+    how = ["--law", "second_order", "--scope", "training,higher", "--jobs", "1"]
+    done = CliRunner().invoke(main, [command, target, *rest, *how])
+    (line,) = [line for line in done.output.splitlines() if line.startswith("  Again:  ")]
+    assert line.endswith("--scope higher")
+    again = CliRunner().invoke(main, shlex.split(line.partition("gradspec ")[2]))
+    assert (done.exit_code, again.exit_code) == (1, 1), again.output

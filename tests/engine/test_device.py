@@ -11,7 +11,7 @@ from gradspec._audit._device import on_device
 from gradspec._audit._saved_call import _here, load_call, save_call
 from gradspec._engine._child import Child
 from gradspec.findings import Bar, is_asked
-from gradspec.law import Finding, Rank, Status, TrialOf
+from gradspec.law import Finding, Rank, Scope, Status, TrialOf
 from gradspec.laws.tensor._fake import FAKE
 from gradspec.laws.tensor._parity import PARITY
 from gradspec.profile import ProfileError, load_profile
@@ -58,7 +58,7 @@ def test_a_device_is_not_written_in_a_call():
     ],
 )
 def test_the_command_that_repeats_a_check_names_the_device(name, device, options):
-    assert load_profile(name, device=device).options == options
+    assert load_profile(name, device=device).options(Scope.TRAINING) == options
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has the device")

@@ -208,4 +208,4 @@ def rerun(check: Check, profile: Profile, seed: int) -> str:
     """Return the command that runs only that check."""
     target = check.path or "TARGET"
     words = ["gradspec", "check", visible(target), "--law", check.law.name, "--case", check.case, "--seed", str(seed)]
-    return shlex.join([*words, *profile.options])
+    return shlex.join([*words, *profile.options(check.law.scope)])

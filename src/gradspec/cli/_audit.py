@@ -134,7 +134,7 @@ def audit(
     called with tensors. MODULE may be left out if it has the name of the operator's namespace. Its results in eager
     mode are the reference: every transform, every memory layout and a second backward pass must agree with them.
     """
-    bar = Bar(laws=law_names, fail_on=Rank(fail_on), strict=strict)
+    bar = Bar(fail_on=Rank(fail_on), strict=strict)
     if all_:
         given = (
             cases,

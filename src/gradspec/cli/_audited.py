@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradspec._registry._laws import did_you_mean
+from gradspec._registry._laws import did_you_mean, laws
 from gradspec._registry._targets import load_attribute, split
+from gradspec._scope import Scope
 from gradspec.cli._shared import Unusable
 
 if TYPE_CHECKING:
@@ -209,4 +210,5 @@ def _again(
     words += [word for pair in said for word in pair]
     if verdict.law != "primal" or "--reference" in words:
         words += ["--law", verdict.law, *["--sharded"] * (verdict.law == "sharded")]
-    return shlex.join([*words, "--seed", str(seed), *profile.options])
+    scope = next((law.scope for law in laws() if law.name == verdict.law), Scope.TRAINING)
+    return shlex.join([*words, "--seed", str(seed), *profile.options(scope)])

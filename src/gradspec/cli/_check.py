@@ -108,7 +108,7 @@ def check(
     """
     with one_line_errors():
         refuse_unwritable(record, option="--record")
-        bar = Bar(laws=law_names, fail_on=Rank(fail_on), strict=strict)
+        bar = Bar(fail_on=Rank(fail_on), strict=strict)
         output = Output.of(formats, html, bar=bar, baseline=read_baseline(baseline))
         profile = load_profile(profile_name, time_limit=time_limit, scopes=scopes, device=device)
         profile = replace(profile, laws=law_names or profile.laws)

@@ -78,9 +78,7 @@ time_limit_option = click.option(
 def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of every command that runs laws."""
     options = (
-        click.option(
-            "--law", "law_names", multiple=True, metavar="NAME", help="Run only this law, and ask about it; repeatable."
-        ),
+        click.option("--law", "law_names", multiple=True, metavar="NAME", help="Run only this law; repeatable."),
         seed_option,
         click.option(
             "--profile",

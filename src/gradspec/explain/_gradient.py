@@ -130,11 +130,11 @@ TESTS: tuple[Test, ...] = (
     with_a_symmetric_argument,
     with_one_sample,
     missing_sum,
-    missing_others,
     without_a_step,
     beyond_a_bound,
     with_a_number_beside,
     with_one_element,
+    missing_others,
 )
 #: What says where a gradient is right, and not what mends it.
 _OF_A_PLACE = ("option", "places", "one slice", "one element")

@@ -20,8 +20,6 @@ class Bar:
 
     #: What is asked about; empty: what the profile of the run says, or else what each spec promises.
     scopes: tuple[Scope, ...] = ()
-    #: The laws that are asked about by name.
-    laws: tuple[str, ...] = ()
     #: The least dangerous rank that fails; what could not be judged always does.
     fail_on: Rank = Rank.REFUSED
     #: Whether a question fails too, and a law that shows nothing of the calls of an audit.
@@ -114,18 +112,16 @@ def judge(report: Report, bar: Bar | None = None, baseline: Report | None = None
 def is_asked(verdict: Verdict, report: Report, bar: Bar) -> bool:
     """Whether a run asks about what a verdict says.
 
-    Unless scopes are named: about the laws that are named; about training; about all else that the spec promises or
-    refuses, or that every spec does, as to keep no memory, which an audit does not ask about; and about a silently
-    wrong result under `torch.compile`, which many users turn on without a word to the author.
+    Unless scopes are named: about training; about all else that the spec promises or refuses, or that every spec does,
+    as to keep no memory, which an audit does not ask about; and about a silently wrong result under `torch.compile`,
+    which many users turn on without a word to the author.
     """
     law, sheet = report.laws.get(verdict.law, {}), report.sheets.get(verdict.spec, {})
     scope = scope_of(verdict.law, report.laws)
     scopes = bar.scopes or report.scopes
     if scopes:
         return scope in scopes
-    if verdict.law in bar.laws or scope is Scope.TRAINING:
-        return True
-    if scope is Scope.COMPILE and rank_of(verdict) is Rank.WRONG:
+    if scope is Scope.TRAINING or (scope is Scope.COMPILE and rank_of(verdict) is Rank.WRONG):
         return True
     if promise := law.get("promise"):
         return sheet.get("supports", {}).get(promise, True) is not None

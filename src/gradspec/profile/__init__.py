@@ -6,7 +6,7 @@ import tomllib
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from gradspec._scope import ScopeError, scopes_of
+from gradspec._scope import Scope, ScopeError, scopes_of
 
 #: The highest limit on a check, in seconds.
 DAY = 86_400
@@ -42,12 +42,12 @@ class Profile:
     #: how many seconds it may sleep, up to ten times as many while others use the processors.
     time_limit: float = 60.0
 
-    @property
-    def options(self) -> tuple[str, ...]:
-        """The options of a command that runs under it."""
+    def options(self, scope: Scope) -> tuple[str, ...]:
+        """Return the options of a command that runs a law of a scope under it."""
         named = () if self.name == "quick" else ("--profile", self.name)
         usual = "cuda" if self.name == "cuda" else Profile.device
-        return named if self.device == usual else (*named, "--device", self.device)
+        there = () if self.device == usual else ("--device", self.device)
+        return (*named, *there, *(("--scope", scope) if self.scopes and scope is not Scope.TRAINING else ()))
 
 
 def available() -> tuple[str, ...]:
