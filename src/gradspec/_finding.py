@@ -148,7 +148,7 @@ class Finding:
 
     @property
     def is_fault(self) -> bool:
-        """Whether it could not be judged by a fault of the spec or of gradspec: it says nothing of the function."""
+        """Whether it could not be judged by a fault of the spec or of gradspec, and says nothing of the function."""
         return self.status is Status.ERROR and FAULT in self.details
 
     @property
