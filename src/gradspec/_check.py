@@ -175,12 +175,13 @@ def _within(args: tuple[Any, ...]) -> Iterator[str]:
     """Yield what holds a tensor that requires a gradient and is neither a list, a tuple, a dict nor a module."""
     for place, value in enumerate(args):
         for leaf in tree_leaves(value):
-            held = getattr(leaf, "__dict__", None) or (
-                dict(enumerate(leaf)) if isinstance(leaf, AbstractSet) else leaf if isinstance(leaf, Mapping) else {}
-            )
             if isinstance(leaf, torch.Tensor | torch.nn.Module | type) or callable(leaf):
                 continue
-            if any(isinstance(one, torch.Tensor) and one.requires_grad for one in tree_leaves(dict(held))):
+            if isinstance(leaf, AbstractSet):
+                held: Any = list(leaf)
+            else:
+                held = dict(leaf) if isinstance(leaf, Mapping) else getattr(leaf, "__dict__", {})
+            if any(isinstance(one, torch.Tensor) and one.requires_grad for one in tree_leaves(held)):
                 kind = type(leaf).__name__
                 yield f"input {place} is a {kind}, in which no tensor is looked for, and one there requires a gradient"
 

@@ -99,24 +99,25 @@ def test_a_seed_that_is_none_is_one_line(seed, error):
         check(torch.sin, torch.randn(3, requires_grad=True), seed=seed)
 
 
-class Reseeds(Function):
-    @staticmethod
-    def forward(ctx, x):
-        torch.manual_seed(0)
-        ctx.save_for_backward(x)
-        return x * x
+def squaring(beside):
+    """Return a Function that squares, and does something beside in forward."""
 
-    @staticmethod
-    def backward(ctx, y_bar):
-        return 2 * ctx.saved_tensors[0] * y_bar
+    class Squaring(Function):
+        @staticmethod
+        def forward(ctx, x):
+            beside()
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, y_bar):
+            return 2 * ctx.saved_tensors[0] * y_bar
+
+    return Squaring
 
 
-class ReseedsPython(Reseeds):
-    @staticmethod
-    def forward(ctx, x):
-        random.seed(0)
-        ctx.save_for_backward(x)
-        return x * x
+Reseeds = squaring(lambda: torch.manual_seed(0))
+ReseedsPython = squaring(lambda: random.seed(0))
 
 
 @pytest.mark.parametrize("function", [Reseeds, ReseedsPython])
@@ -127,20 +128,8 @@ def test_a_generator_that_is_seeded_as_the_check_seeds_it_is_seen(function):
     assert "forward seeds the generator" in one.verdict.finding.likely
 
 
-class SetsADtype(Reseeds):
-    @staticmethod
-    def forward(ctx, x):
-        torch.set_default_dtype(torch.float16)
-        ctx.save_for_backward(x)
-        return x * x
-
-
-class SetsAVariable(Reseeds):
-    @staticmethod
-    def forward(ctx, x):
-        os.environ["GRADSPEC_TEST"] = "1"
-        ctx.save_for_backward(x)
-        return x * x
+SetsADtype = squaring(lambda: torch.set_default_dtype(torch.float16))
+SetsAVariable = squaring(lambda: os.environ.update(GRADSPEC_TEST="1"))
 
 
 @pytest.mark.parametrize("function", [SetsADtype, SetsAVariable, Reseeds])
@@ -225,12 +214,7 @@ def test_an_audit_without_a_reference_names_the_other_gradients_that_are_wrong()
     assert one.verdict.finding.details[ALSO] == "gradient of `w`"
 
 
-class OfBfloat16(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x
-
+class OfBfloat16(squaring(int)):
     @staticmethod
     def backward(ctx, y_bar):
         return (2 * ctx.saved_tensors[0] * y_bar).bfloat16().to(y_bar.dtype)
@@ -242,7 +226,7 @@ def test_a_narrow_type_is_said_once():
     assert one.verdict.finding.likely.startswith("every number of it is a bfloat16"), one.verdict.finding.likely
 
 
-class KeptOnTheClass(Reseeds):
+class KeptOnTheClass(squaring(int)):
     kept: ClassVar = []
 
     @staticmethod
@@ -253,7 +237,7 @@ class KeptOnTheClass(Reseeds):
         return y
 
 
-class KeptOnItself(Reseeds):
+class KeptOnItself(squaring(int)):
     @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
@@ -272,15 +256,8 @@ def test_what_holds_an_output_is_told_from_a_cycle(function, likely):
     assert freed.finding.likely.startswith(likely)
 
 
-class NoForwardMode(Reseeds):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x
-
-
 def test_what_a_reference_cannot_do_is_no_silent_limit_of_torch():
-    told = audit(lambda x: x * x, ["(randn(3),)"], laws=["primal", "vjp", "jvp"], reference=NoForwardMode.apply)
+    told = audit(lambda x: x * x, ["(randn(3),)"], laws=["primal", "vjp", "jvp"], reference=squaring(int).apply)
 
     (jvp,) = [v for v in told.report.verdicts if v.law == "jvp"]
     assert jvp.status is Status.NOT_PROMISED
@@ -300,12 +277,7 @@ class WritesOverItsArgument(Function):
         return y_bar * x
 
 
-class AddsAnOffset(Reseeds):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x
-
+class AddsAnOffset(squaring(int)):
     @staticmethod
     def backward(ctx, y_bar):
         return 2 * ctx.saved_tensors[0] * y_bar + 0.1
@@ -326,15 +298,8 @@ def test_what_one_line_breaks_is_one_finding(function, root, follower):
     assert follower not in [one.verdict.law for one in told]
 
 
-class SetsDouble(Reseeds):
-    @staticmethod
-    def forward(ctx, x):
-        torch.set_default_dtype(torch.float64)
-        ctx.save_for_backward(x)
-        return x * x
-
-
 def test_a_default_dtype_that_is_left_behind_is_no_draw():
-    verdicts = audit(SetsDouble, ["(randn(3),)"], laws=["declared_draws", "global_state"]).report.verdicts
+    setting = squaring(lambda: torch.set_default_dtype(torch.float64))
+    verdicts = audit(setting, ["(randn(3),)"], laws=["declared_draws", "global_state"]).report.verdicts
 
     assert {v.law: str(v.status) for v in verdicts} == {"declared_draws": "holds", "global_state": "broken"}

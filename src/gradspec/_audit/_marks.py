@@ -33,7 +33,8 @@ def with_marks(
         ValueError: a name is of no floating-point argument of any call, or is both marked and declared to be zero; a
             sparse tensor is marked; or no call has a floating-point argument, unless it is of an operator.
     """
-    tensors = [value for case in cases for _, _, value in _given(subject, case) if isinstance(value, Tensor)]
+    every = [one for case in cases for one in _given(subject, case)]
+    tensors = [value for _, _, value in every if isinstance(value, Tensor)]
     if subject.operator is None and tensors and not any(map(differentiable, tensors)):
         raise ValueError(
             f"no call of {subject.name} has a floating-point tensor, so none has a gradient to judge: give it one, "
@@ -55,7 +56,6 @@ def with_marks(
         )
         for case in cases
     }
-    every = [one for case in cases for one in _given(subject, case)]
     sparse = {leaf: name for name, leaf, value in every if is_sparse(value) and differentiable(value)}
     if trained := [leaf for leaf in sparse if any(leaf in leaves for leaves in marked.values())]:
         raise ValueError(

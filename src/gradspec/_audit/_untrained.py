@@ -12,9 +12,8 @@ from gradspec._audit._trials import takes_gradient
 from gradspec._one_line import listed
 from gradspec._place import place_of
 from gradspec.law import Finding, Rank, broken, shown
-from gradspec.laws.tensor.support._call import differentiable, fresh
+from gradspec.laws.tensor.support._call import bound, differentiable, fresh
 from gradspec.spec import Case
-from gradspec.spec._invocation import bound
 
 #: What Python says of a name that only one branch of forward assigns, and what to do.
 _UNBOUND = "only some ways through forward assign it: give it a value on each, as `None` where nothing is computed"
@@ -27,14 +26,13 @@ def refused_untrained(subject: Subject, cases: Sequence[Case]) -> Finding | None
     """
     for case in cases:
         every = [name for name in subject.signature.parameters if takes_gradient(subject, case, name)]
-        if _error(subject, case, ()) is None or not every or _error(subject, case, every) is not None:
+        untrained = _error(subject, case, ())
+        if untrained is None or not every or _error(subject, case, every) is not None:
             continue
         trained = {subject.parameter_of(leaf) for leaf in subject.marked.get(case.name, ())}
         asked = [name for name in every if name in trained]
         as_made = _error(subject, case, asked) if asked and asked != every else None
-        error = as_made or _error(subject, case, ())
-        if error is None:
-            continue
+        error = as_made or untrained
         no_other = f"no argument but {listed(asked)}" if as_made else "no argument"
         where = f"{no_other} requires a gradient{'' if as_made else ', as in evaluation'}"
         said, do = shown(error), "does" if len(every) == 1 else "do"
@@ -49,7 +47,7 @@ def refused_untrained(subject: Subject, cases: Sequence[Case]) -> Finding | None
 
 def _error(subject: Subject, case: Case, trained: Collection[str]) -> BaseException | None:
     """Return what a call raises in which some arguments require a gradient."""
-    given = bound(subject.signature, case.args, case.kwargs)
+    given = bound(subject.signature, case)
     those = {id(leaf) for name in trained for leaf in tree_leaves(given.get(name)) if differentiable(leaf)}
 
     def copy(leaf: object) -> object:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradspec._registry._laws import did_you_mean, laws
+from gradspec._registry._laws import did_you_mean
 from gradspec._registry._targets import load_attribute, split
-from gradspec._scope import Scope
 from gradspec.cli._shared import Unusable
+from gradspec.findings import scope_of
 
 if TYPE_CHECKING:
     from gradspec._audit._found import Audit
@@ -183,7 +183,10 @@ def audited(
     if accuracy is not None:
         said.append(("--accuracy", ",".join(f"{name}={value}" for name, value in accuracy_sheet(accuracy).items())))
     calls = tuple(dict.fromkeys(v.case for v in found.report.verdicts))
-    verdicts = tuple(replace(v, rerun=_again(target, v, calls, profile, seed, said)) for v in found.report.verdicts)
+    options = {law: profile.options(scope_of(law, found.report.laws)) for law in found.report.laws}
+    verdicts = tuple(
+        replace(v, rerun=_again(target, v, calls, options[v.law], seed, said)) for v in found.report.verdicts
+    )
     return replace(found, report=replace(found.report, verdicts=verdicts))
 
 
@@ -198,7 +201,7 @@ def _again(
     target: str,
     verdict: Verdict,
     calls: Sequence[str],
-    profile: Profile,
+    options: Sequence[str],
     seed: int,
     said: Sequence[tuple[str, str]],
 ) -> str:
@@ -210,5 +213,4 @@ def _again(
     words += [word for pair in said for word in pair]
     if verdict.law != "primal" or "--reference" in words:
         words += ["--law", verdict.law, *["--sharded"] * (verdict.law == "sharded")]
-    scope = next((law.scope for law in laws() if law.name == verdict.law), Scope.TRAINING)
-    return shlex.join([*words, "--seed", str(seed), *profile.options(scope)])
+    return shlex.join([*words, "--seed", str(seed), *options])

@@ -96,7 +96,7 @@ class Output:
 
 
 def exit_code(*judgements: Judgement, exit_zero: bool = False) -> int:
-    """Return 2 if a limit, or a fault of a spec, kept a run from saying what was asked; else 1 if it fails, if told."""
+    """Return 2 if a limit, or a fault of a spec, kept a run from saying what was asked; else 1 where it fails."""
     if any(judgement.is_unsaid for judgement in judgements):
         return 2
     return int(any(judgement.fails for judgement in judgements) and not exit_zero)

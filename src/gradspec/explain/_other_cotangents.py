@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import combinations
 
 import torch
@@ -10,7 +9,7 @@ from torch import Tensor
 
 from gradspec.explain._wrong import Wrong, scaled, some
 from gradspec.law import Reason
-from gradspec.laws.tensor.support._call import vjp
+from gradspec.laws.tensor.support._call import each_alone, vjp
 from gradspec.laws.tensor.support._reference import reference
 
 
@@ -52,7 +51,7 @@ def _ignored_by_one(wrong: Wrong) -> Reason | None:
     """Whether the gradient in question is right for the cotangents of some outputs, and zero for those of others."""
     missing: list[int] = []
     is_told = False
-    for k, alone in _each_alone(wrong):
+    for k, alone in enumerate(each_alone(wrong.v)):
         right = vjp(reference(wrong.trial.spec), wrong.inputs, alone)[wrong.name]
         got = vjp(wrong.trial.spec.function, wrong.inputs, alone)[wrong.name]
         if right is None or not bool(right.any()):
@@ -84,7 +83,7 @@ def _wrong_output(wrong: Wrong) -> tuple[int, Tensor | None] | None:
     if len(wrong.v) == 1:
         return None
     off, is_told = [], False
-    for k, alone in _each_alone(wrong):
+    for k, alone in enumerate(each_alone(wrong.v)):
         if not wrong.is_right(wrong.inputs, alone):
             off.append((k, vjp(wrong.trial.spec.function, wrong.inputs, alone)[wrong.name]))
         else:
@@ -93,12 +92,6 @@ def _wrong_output(wrong: Wrong) -> tuple[int, Tensor | None] | None:
     if len(off) != 1 or not is_told:  # beside an index, which has no gradient, one output is all there is
         return None
     return off[0]
-
-
-def _each_alone(wrong: Wrong) -> Iterator[tuple[int, tuple[Tensor, ...]]]:
-    """Yield the cotangent of each output, and zeros for the others."""
-    for k, given in enumerate(wrong.v):
-        yield k, tuple(given.clone() if k == j else torch.zeros_like(t) for j, t in enumerate(wrong.v))
 
 
 def in_another_order(wrong: Wrong) -> Reason | None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from copy import deepcopy
+from typing import TypeGuard
 
 
 def within_call(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
     """Yield a product with its factor moved into the call beside it, or out of the call."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):
-        sides = ((node.left, node.right), (node.right, node.left)) if isinstance(node.op, ast.Mult) else ()
-        for call, factor in sides or ((node.left, node.right),):
+        sides = [(node.left, node.right), (node.right, node.left)]
+        for call, factor in sides if isinstance(node.op, ast.Mult) else sides[:1]:
             if isinstance(call, ast.Call) and (given := _given(call)) is not None:
                 yield _with(call, ast.BinOp(deepcopy(given), node.op, deepcopy(factor)))
     elif isinstance(node, ast.Call) and isinstance(given := _given(node), ast.BinOp):
@@ -23,21 +24,23 @@ def within_call(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
 
 def _given(call: ast.Call) -> ast.expr | None:
     """Return what a call is of: what its method is called on, or its first argument."""
-    if isinstance(call.func, ast.Attribute) and not _is_module(call.func.value):
+    if _is_method(call.func):
         return call.func.value
     return call.args[0] if call.args and not isinstance(call.args[0], ast.Starred) else None
 
 
-def _is_module(node: ast.expr) -> bool:
-    """Whether a name is that of a module, as far as it shows: `torch`, `F`, `torch.nn.functional`."""
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return isinstance(node, ast.Name) and node.id in ("torch", "F", "functional", "math", "nn")
+def _is_method(called: ast.expr) -> TypeGuard[ast.Attribute]:
+    """Whether what is called is a method of a value, and no function of a module, as far as its name shows."""
+    owner = called
+    while isinstance(owner, ast.Attribute):
+        owner = owner.value
+    is_of_module = isinstance(owner, ast.Name) and owner.id in ("torch", "F", "functional", "math", "nn")
+    return isinstance(called, ast.Attribute) and not is_of_module
 
 
 def _with(call: ast.Call, given: ast.expr) -> ast.Call:
     made = deepcopy(call)
-    if isinstance(made.func, ast.Attribute) and not _is_module(made.func.value):
+    if _is_method(made.func):
         made.func.value = given
     else:
         made.args[0] = given

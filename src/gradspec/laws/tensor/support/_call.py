@@ -122,6 +122,12 @@ def outputs(y: Any) -> tuple[Any, ...]:
     return tuple(map(with_all_numbers, y if isinstance(y, tuple | list) else (y,)))
 
 
+def each_alone(tensors: Sequence[Tensor]) -> Iterator[tuple[Tensor, ...]]:
+    """Yield each of some tensors by itself: a copy of it at its place, and zeros at those of the others."""
+    for place, alone in enumerate(tensors):
+        yield tuple(alone.clone() if k == place else torch.zeros_like(t) for k, t in enumerate(tensors))
+
+
 def like(tensors: tuple[Tensor, ...], seed: int) -> tuple[Tensor, ...]:
     """Return random signed tensors of the same shapes and dtypes: -8.995 to 8.995 by hundredths, none of them 0."""
     generator = torch.Generator().manual_seed(seed)

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from gradspec._one_line import listed
 from gradspec.law import Finding, Status, Trial
-from gradspec.laws.tensor.support._call import Inputs, differentiable, fresh, like, outputs, vjp
+from gradspec.laws.tensor.support._call import Inputs, differentiable, each_alone, fresh, like, outputs, vjp
 from gradspec.laws.tensor.support._compare import largest
 from gradspec.laws.tensor.support._differences import in_double, is_single
 from gradspec.laws.tensor.support._jumping import digits_of, jumps, unlike, values_of
@@ -335,11 +335,11 @@ def _is_same(y: Tensor, x: Tensor) -> bool:
 def _ignores_one(trial: Trial, inputs: Inputs) -> bool:
     """Whether no gradient comes of the cotangent of one output, and some of those of others: nobody means that."""
     y = outputs(trial.spec.surrogate(*inputs.args()))
-    places = [k for k, t in enumerate(y) if differentiable(t)]
+    ones = tuple(torch.ones_like(t) for t in y)
     comes = [
         any(g is not None and bool(g.any()) for g in vjp(trial.spec.surrogate, inputs, alone).values())
-        for place in places
-        for alone in [tuple(torch.ones_like(t) if k == place else torch.zeros_like(t) for k, t in enumerate(y))]
+        for t, alone in zip(y, each_alone(ones), strict=True)
+        if differentiable(t)
     ]
     return any(comes) and not all(comes)
 

@@ -16,11 +16,11 @@ from gradspec.laws.tensor.support._replay import is_asleep, is_replayed, replaye
 
 def fault_of_spec(trial: Trial) -> str:
     """Return in words why a spec cannot be judged, as by its primal or its surrogate, whatever the function does."""
-    values = Inputs.of(trial).values
-    if sparse := [name for name in trial.spec.wrt if is_sparse(values.get(name))]:
-        said = "is sparse, and no law judges the gradient of a sparse tensor: specify the function of its values"
-        return f"`{sparse[0]}` {said}"
     try:
+        values = Inputs.of(trial).values
+        if sparse := [name for name in trial.spec.wrt if is_sparse(values.get(name))]:
+            said = "is sparse, and no law judges the gradient of a sparse tensor: specify the function of its values"
+            return f"`{sparse[0]}` {said}"
         if is_audited(trial.spec):  # a reference that was given beside the function
             return _fault(trial, repeats=False).replace(" of the spec", "")
         return _fault(trial)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
 from gradspec.law import HOLDS, Reason, Trial
-from gradspec.laws.tensor.support._call import Inputs, pushforward
+from gradspec.laws.tensor.support._call import Inputs, each_alone, pushforward
 from gradspec.laws.tensor.support._compare import compare
 from gradspec.laws.tensor.support._reference import reference
 
@@ -14,8 +13,7 @@ from gradspec.laws.tensor.support._reference import reference
 def wrong_terms(trial: Trial, inputs: Inputs, x: tuple[Tensor, ...], u: tuple[Tensor, ...]) -> Reason | None:
     """Say which arguments' terms are wrong, if some are right: the tangent is linear, one argument moves at a time."""
     wrong = []
-    for k, name in enumerate(inputs.wrt):
-        alone = tuple(t if place == k else torch.zeros_like(t) for place, t in enumerate(u))
+    for name, alone in zip(inputs.wrt, each_alone(u), strict=True):
         mine, right = (pushforward(inputs.closed(f), x, alone)[1] for f in (trial.spec.function, reference(trial.spec)))
         if any(compare(trial, "tangent", a, b) is not HOLDS for a, b in zip(mine, right, strict=True)):
             wrong.append(f"`{name}`")
