@@ -50,9 +50,14 @@ def test_the_call_that_another_one_decides_about_is_wrong_and_repeated_with_that
     assert found[0].verdict.finding.details["called before"] in CALLS
 
 
-@pytest.mark.parametrize(
-    ("function", "calls"), [(Keyed, CALLS), (KeyedBySize, CALLS[:1])], ids=["whole key", "one call"]
-)
+def test_one_call_is_asked_after_the_same_call_with_another_option():
+    found = [one.found for one in judge(audit(KeyedBySize, CALLS[:1], jobs=1).report).findings if one.fails]
+
+    assert [one.verdict.law for one in found] == ["earlier_calls"]
+    assert found[0].verdict.finding.reason.evidence == {"argument": "is_scaled", "value": False}
+
+
+@pytest.mark.parametrize(("function", "calls"), [(Keyed, CALLS), (Keyed, CALLS[:1])], ids=["calls", "one call"])
 def test_nothing_is_said_where_no_call_decides_about_another(function, calls):
     report = audit(function, calls, laws=["earlier_calls"], jobs=1).report
 

@@ -234,7 +234,7 @@ def audit(
             and apart(partial(runs_on_cuda, subject, named), profile, seed) is True
         ):
             finding = replace(finding, likely=ON_CUDA)
-        return refused(spec, finding, profile, seed, paths, given)
+        return refused(spec, finding, profile, seed, paths, given, on=measured.raised_on)
     if sharded:
         spec, laws = placed(spec, made[0]), without_spec(laws)
     chosen = selected(laws, profile, measured, subject)

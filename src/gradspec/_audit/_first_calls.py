@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from torch import Tensor
 
@@ -11,10 +12,12 @@ from gradspec._audit._apart import apart
 from gradspec._audit._measured import Measured
 from gradspec._audit._subject import Subject
 from gradspec._audit._trials import flat_trial
-from gradspec.law import HOLDS, Finding, Status, Trial, Verdict
+from gradspec.explain._options import with_other_options
+from gradspec.law import HOLDS, Finding, Rank, Status, Trial, Verdict
 from gradspec.laws.tensor._earlier_calls import EARLIER, KEPT
 from gradspec.laws.tensor.support._call import Inputs, like, outputs, vjp
 from gradspec.laws.tensor.support._compare import compare
+from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.profile import Profile
 from gradspec.report import Report
 from gradspec.spec import Case
@@ -29,11 +32,12 @@ def with_first_calls(
 ) -> Report:
     """Return a report in which a call is wrong that a call before it decides about.
 
-    With a reference the law sees it; without one the function is all there is to compare with, as it is at first.
+    With a reference the law sees it; without one the function is all there is to compare with, as it is at first. What
+    is called before is the other cases, and of the first of them the same call with other options.
     """
     held = {v.case: v for v in report.verdicts if v.law == LAW and v.status is Status.HOLDS}
     asked = cases[:EARLIER]
-    if subject.has_reference or len(asked) < 2 or not held or not measured.is_repeatable:
+    if subject.has_reference or not held or not measured.is_repeatable:
         return report
     trials = [flat_trial(subject, case, measured, profile, seed) for case in asked]
     found = dict[str, Finding]()
@@ -43,7 +47,7 @@ def with_first_calls(
         given = apart(lambda: [_answer(one) for one in calls], profile, seed)
         return [] if isinstance(given, Finding) else given
 
-    in_order, last = answers(*trials), answers(*trials[1:], trials[0])[-1:]
+    in_order, last = (answers(*trials), answers(*trials[1:], trials[0])[-1:]) if len(trials) > 1 else ([], [])
     for trial, after in zip(trials, [*last, *in_order[1:]], strict=False) if in_order and last else ():
         alone = answers(trial)
         finding = _difference(trial, after, alone)
@@ -52,7 +56,21 @@ def with_first_calls(
             continue
         before = ", ".join(one.case.name for one in trials if one is not trial)
         details = {**finding.details, "called before": before}
-        found[trial.case.name] = replace(finding.because(KEPT), details=details)
+        found[trial.case.name] = replace(finding.because(KEPT), details=details, rank=Rank.WRONG)
+
+    first = trials[0]
+    options = list(with_other_options(Inputs.of(first))) if first.case.name in held and not found else []
+    options.sort(key=lambda one: one[0].evidence["value"] == 0)  # which asks for nothing at all
+    alone = answers(first) if options else []
+    for option, other in options:
+        with_option = apart(partial(_after, first, other), profile, seed)
+        finding = HOLDS if isinstance(with_option, Finding) else _difference(first, with_option, alone)
+        if finding is not HOLDS and _difference(first, alone[0], answers(first)) is HOLDS:
+            name, value = option.evidence["argument"], option.evidence["value"]
+            words = f"{KEPT.words}; before it the same call was made with `{name}` {value!r}"
+            reason = replace(KEPT, words=words, evidence=option.evidence)
+            found[first.case.name] = replace(finding.because(reason), rank=Rank.WRONG)
+            break
 
     def said(verdict: Verdict) -> Verdict:
         is_found = verdict.law == LAW and verdict.case in found
@@ -67,6 +85,12 @@ def _answer(trial: Trial) -> _Answer:
     values: _Answer = {"value" if len(y) == 1 else f"output {k}": t.detach() for k, t in enumerate(y)}
     given = vjp(trial.spec.function, inputs, like(y, trial.seed)) if inputs.wrt else {}
     return values | {f"gradient of `{name}`": t if t is None else t.detach() for name, t in given.items()}
+
+
+def _after(trial: Trial, other: Inputs) -> _Answer:
+    """Return what a call gives after the same call with other options, if it takes these."""
+    quietly(lambda: trial.spec.function(*other.args()))
+    return _answer(trial)
 
 
 def _difference(trial: Trial, after: _Answer, alone: Sequence[_Answer]) -> Finding:

@@ -43,7 +43,8 @@ def look(subject: Subject, cases: tuple[Case, ...], profile: Profile, seed: int)
     if error and (other := accepted(subject, cases)):
         own, cases = other, in_dtype(cases, other) or cases
     if error and own is None:
-        measured = Measured(raised=error, refused=refused_untrained(subject, cases))
+        on = next((case.name for case in cases if plain_error(subject, (case,))), "")
+        measured = Measured(raised=error, raised_on=on, refused=refused_untrained(subject, cases))
     else:
         measured = measure(subject, cases, profile, seed)
     remarks = tuple(of_dtypes(own, error, () if measured.raised else refused(subject, cases)))

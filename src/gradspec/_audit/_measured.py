@@ -55,6 +55,8 @@ class Measured:
     in_float32: bool = False
     #: What the first plain call that failed raised, and on which case.
     raised: str = ""
+    #: The name of that case; empty where it is the first.
+    raised_on: str = ""
     #: What is said of that, where it is not that the function does not take the arguments.
     refused: Finding | None = None
     #: The dtype of an output with a gradient in which torch has no arithmetic: "float8_e4m3fn".

@@ -36,7 +36,8 @@ def with_state(subject: Subject, module: torch.nn.Module, cases: tuple[Case, ...
 
     def functional(*args: Any, **kwargs: Any) -> Any:
         state = {full: kwargs.pop(name) for name, full in names.items()}
-        if torch._C._current_graph_task_id() == -1:  # in a backward pass a checkpoint calls it again
+        # In a backward pass a checkpoint calls it again; what is compiled has changed nothing, and cannot ask.
+        if not torch.compiler.is_compiling() and torch._C._current_graph_task_id() == -1:
             backward.restore()  # a pass that raised has left it as it was
         try:
             return backward.with_state(torch.func.functional_call(module, state, args, kwargs), state)
@@ -76,7 +77,7 @@ class _InBackward:
             return y
 
         def enter(cotangents: tuple[torch.Tensor, ...]) -> None:
-            if not self._kept:
+            if not self._kept and not torch.compiler.is_compiling():  # compiled, a backward calls no checkpoint again
                 self._enter(state)
                 torch.autograd.Variable._execution_engine.queue_callback(self.restore)
 

@@ -24,6 +24,7 @@ from gradspec.spec import Accuracy, Case, FunctionSpec, Spec
 #: What a message of torch holds, and what to do then.
 _REMEDIES = {
     "SystemExit": "it ends the interpreter with sys.exit()",
+    "may not alias any inputs to this custom operator": "return a copy of an argument, as `x.clone()`",
     "You must implement either the backward or vjp": "write its `backward`: an audit judges the gradient of that",
 }
 
@@ -155,11 +156,13 @@ def refused(
     seed: int,
     paths: dict[str, str] | None = None,
     given: Mapping[str, Source] | None = None,
+    *,
+    on: str = "",
 ) -> Audit:
-    """Return the audit of a function whose plain call gives nothing: one verdict, and no proposal."""
+    """Return the audit of a function whose plain call gives nothing: one verdict, on the first case or `on`."""
     told_by = "surrogate" if finding.status is Status.BROKEN else "primal"
     law = next(law for law in LAWS if law.name == told_by)
-    cases = [case.name for case in spec.cases(None)][:1]  # type: ignore[arg-type]  # its tensors are its own
-    verdicts = tuple(Verdict(spec=spec.name, law=law.name, case=case, finding=finding) for case in cases)
+    case = on or next(case.name for case in spec.cases(None))  # type: ignore[arg-type]  # its tensors are its own
+    verdicts = (Verdict(spec=spec.name, law=law.name, case=case, finding=finding),)
     report = blank([spec], [law], profile, seed=seed, paths=paths, given=given)
     return Audit(report=with_remarks(replace(report, verdicts=verdicts), spec.name, ()), proposal="")

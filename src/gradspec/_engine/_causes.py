@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from torch.autograd import Function
+
 from gradspec._engine._plan import Check
 from gradspec.explain import beside_noise, beside_others, instead_of, is_of_noise, with_reason
 from gradspec.law import AnyTrial, Finding, Law, Rank, Reason, Status, broken
@@ -35,7 +37,7 @@ def judged(finding: Finding, check: Check, trial: NewTrial, prior: Mapping[str, 
     if finding.follows or finding.status is not Status.BROKEN:
         return finding
     raises = "raised" in finding.details
-    if promised is None and raises:
+    if promised is None and raises and not (law.name == "vmap" and _has_rule(check)):
         return Finding(status=Status.NOT_PROMISED, message=finding.message, details=_lasting(finding))
     if finding.reason is None or not finding.reason.of_function:
         finding = _beside_others(check, trial, prior, finding)
@@ -84,6 +86,13 @@ def promised_by(check: Check, law: Law) -> bool | None:
         return None if may_refuse or (is_audit and law.family == "transforms") else True
     promised: bool | None = getattr(check.spec.supports, law.capability)
     return promised
+
+
+def _has_rule(check: Check) -> bool:
+    """Whether the Function of an audit says itself that it can be batched."""
+    cls: Any = getattr(check.spec, "autograd_function", None)
+    is_audit = isinstance(check.spec, FunctionSpec) and is_audited(check.spec)
+    return is_audit and cls is not None and (cls.generate_vmap_rule or cls.vmap is not Function.vmap)
 
 
 def _refusal(finding: Finding, law: Law) -> Finding:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from gradspec._finding import QUESTIONS
 from gradspec.findings._findings import scope_of
+from gradspec.findings._judgement import Judgement, is_asked
 from gradspec.law import Rank, Scope, Status
 
 if TYPE_CHECKING:
-    from gradspec.findings._judgement import Judged, Judgement
+    from gradspec.findings._judgement import Judged
 
 
 def sentence(judgement: Judgement) -> str:
@@ -36,6 +37,8 @@ def sentence(judgement: Judgement) -> str:
         parts.append(f"Nothing{' else' * bool(questions)}{new} is wrong in what was asked about.")
     if unseen := [one.found.verdict.finding.message for one in asked if one.found.rank is Status.VACUOUS]:
         parts.append(f"The calls do not show everything: {unseen[0].partition(':')[0]}.")
+    if refused := _refused(judgement):
+        parts.append(f"Not promised, as it raises there: {refused}.")
     if outside:
         also = ",".join(
             scope for scope in Scope if scope in {scope_of(o.found.verdict.law, judgement.report.laws) for o in outside}
@@ -44,10 +47,25 @@ def sentence(judgement: Judgement) -> str:
     return " ".join(parts)
 
 
+def _refused(judgement: Judgement) -> str:
+    """Return the laws that are asked about, and that no spec promises, since a call raises."""
+    unpromised = (
+        verdict
+        for verdict in judgement.report.verdicts
+        if verdict.status is Status.NOT_PROMISED and verdict.finding.details.get("raised")
+    )
+    return _said(
+        (verdict.law for verdict in unpromised if is_asked(verdict, judgement.report, judgement.bar)), judgement
+    )
+
+
 def _by_scope(found: Iterable[Judged], judgement: Judgement) -> str:
     """Return the laws of findings, those of a scope together: "training (`vjp`, `layout`), `torch.func` (`vmap`)"."""
-    laws: dict[Scope, dict[str, None]] = {}
-    for judged in found:
-        for law in dict.fromkeys(verdict.law for verdict in judged.asked or judged.found.verdicts):
-            laws.setdefault(scope_of(law, judgement.report.laws), {})[f"`{law}`"] = None
-    return ", ".join(f"{scope.words} ({', '.join(names)})" for scope in Scope if (names := laws.get(scope)))
+    return _said((verdict.law for judged in found for verdict in judged.asked or judged.found.verdicts), judgement)
+
+
+def _said(laws: Iterable[str], judgement: Judgement) -> str:
+    named: dict[Scope, dict[str, None]] = {}
+    for law in laws:
+        named.setdefault(scope_of(law, judgement.report.laws), {})[f"`{law}`"] = None
+    return ", ".join(f"{scope.words} ({', '.join(names)})" for scope in Scope if (names := named.get(scope)))
