@@ -175,7 +175,7 @@ EMPTY = FunctionSpec(name="empty", function=Empty.apply, primal=lambda x: 2 * x,
 
 
 def test_one_cause_is_told_by_a_law_that_is_asked_about(tmp_path: Path) -> None:
-    path = tmp_path / "empty.py"
+    path = tmp_path / "no_numbers.py"
     path.write_text(EMPTY, encoding="utf-8")
     few = ("--law", "layout", "--law", "cotangent_layout", "--law", "compiled_autograd", "--law", "adjoint")
     code, said = run("check", f"{path}:EMPTY", *few)

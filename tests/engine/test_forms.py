@@ -147,7 +147,7 @@ FORM = "write FunctionSpec(Cube.apply, cube, cases=[(x, 0.5)])"
         (lambda: FunctionSpec(Cube.apply, cube, cases=[]), "cases has no call"),
         (
             lambda: FunctionSpec(Cube.apply, cube, cases=[torch.ones(2).int()]),
-            "no argument gets a gradient from primal in any case",
+            "no argument gets a gradient from primal in any case: give surrogate= where its gradient",
         ),
         (lambda: FunctionSpec(Cube.apply, cube, cases=[(x, 1, 2)]), "does not fit primal(x: "),
         (

@@ -77,3 +77,15 @@ def test_a_stale_source_is_looked_at_in_each_build(project: Project) -> None:
         assert any("[gradspec.stale]" in line for line in built.warnings)
     demo.write_text(text, encoding="utf-8")
     assert project.build("-b", "dummy").returncode == 0
+
+
+def test_a_page_of_all_specs_is_read_again_when_one_of_them_is_edited(project: Project) -> None:
+    assert project.build().returncode == 0
+    pages = ("matrix", "vjp")
+    assert all("holds" in project.doctree(page).astext() for page in pages)
+    demo = project.source / "demo.py"
+    demo.write_text(demo.read_text(encoding="utf-8").replace("return x", "return -x"), encoding="utf-8")
+
+    assert project.build().returncode == 1
+
+    assert all("not measured" in project.doctree(page).astext() for page in pages)

@@ -46,7 +46,8 @@ def depends_on(
     if not found and role == "gradient":
         raise ValueError("gradient returns none for any argument in any case: return one, or say wrt=()")
     if not found:
-        raise ValueError(f"no argument gets a gradient from {role} in any case: give one of floating point, or wrt=()")
+        other = "" if role == "surrogate" else "surrogate= where its gradient is meant to differ, "
+        raise ValueError(f"no argument gets a gradient from {role} in any case: give {other}a floating call, or wrt=()")
     return tuple(name for name in signature.parameters if name in found)
 
 

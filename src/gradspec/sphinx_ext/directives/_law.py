@@ -11,7 +11,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from gradspec.law import Status
 from gradspec.sphinx_ext._warnings import GradspecWarning, warn
-from gradspec.sphinx_ext.domain._page import note_object, records_for_page
+from gradspec.sphinx_ext.domain._page import all_records_for_page, note_object
 from gradspec.sphinx_ext.domain._records import Record, Records
 from gradspec.sphinx_ext.page._links import law_link, spec_link
 from gradspec.sphinx_ext.page._nodes import Cell, formula, paragraph, span, table
@@ -27,7 +27,7 @@ class LawDirective(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return the nodes of the page."""
-        records = records_for_page(self.env)
+        records = all_records_for_page(self.env)
         name = self.arguments[0].strip()
         place = nodes.container(classes=["gradspec-law"], ids=[f"law-{name}"])
         index = note_object(self, "law", name, place)

@@ -16,7 +16,7 @@ from gradspec.render import SIGNS, words
 from gradspec.render._text import Standing
 from gradspec.report import judges
 from gradspec.spec._kinds import kinds
-from gradspec.sphinx_ext.domain._page import note_object, records_for_page
+from gradspec.sphinx_ext.domain._page import all_records_for_page, note_object
 from gradspec.sphinx_ext.domain._records import Records, by_family
 from gradspec.sphinx_ext.page._evidence import measured_line
 from gradspec.sphinx_ext.page._links import law_link, spec_link
@@ -35,7 +35,7 @@ class MatrixDirective(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return the table, or that nothing was measured."""
-        records = records_for_page(self.env)
+        records = all_records_for_page(self.env)
         if not records.build:
             self.env.note_reread()
             return [paragraph(badge(Status.NOT_MEASURED))]

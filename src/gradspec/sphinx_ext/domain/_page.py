@@ -53,6 +53,14 @@ def records_for_page(env: BuildEnvironment) -> Records:
     return domain.records
 
 
+def all_records_for_page(env: BuildEnvironment) -> Records:
+    """Return the records of a build, and note that the current page shows verdicts of every spec in them."""
+    records = records_for_page(env)
+    for file in {file for record in records.build for files in record.files.values() for file in files}:
+        env.note_dependency(file)
+    return records
+
+
 def is_about_today(env: BuildEnvironment, path: Path, sources: Mapping[str, Source]) -> bool:
     """Whether what a record depends on is as it was measured; the current page depends on its files."""
     today = domain_of(env).records.today(path)
