@@ -59,18 +59,10 @@ def with_first_calls(
         found[trial.case.name] = replace(finding.because(KEPT), details=details, rank=Rank.WRONG)
 
     first = trials[0]
-    options = list(with_other_options(Inputs.of(first))) if first.case.name in held and not found else []
-    options.sort(key=lambda one: one[0].evidence["value"] == 0)  # which asks for nothing at all
-    alone = answers(first) if options else []
-    for option, other in options:
-        with_option = apart(partial(_after, first, other), profile, seed)
-        finding = HOLDS if isinstance(with_option, Finding) else _difference(first, with_option, alone)
-        if finding is not HOLDS and _difference(first, alone[0], answers(first)) is HOLDS:
-            name, value = option.evidence["argument"], option.evidence["value"]
-            words = f"{KEPT.words}; before it the same call was made with `{name}` {value!r}"
-            reason = replace(KEPT, words=words, evidence=option.evidence)
-            found[first.case.name] = replace(finding.because(reason), rank=Rank.WRONG)
-            break
+    if first.case.name in held and not found:
+        finding = _after_other_options(first, profile, seed)
+        if finding is not HOLDS:
+            found[first.case.name] = finding
 
     def said(verdict: Verdict) -> Verdict:
         is_found = verdict.law == LAW and verdict.case in found
@@ -87,9 +79,34 @@ def _answer(trial: Trial) -> _Answer:
     return values | {f"gradient of `{name}`": t if t is None else t.detach() for name, t in given.items()}
 
 
-def _after(trial: Trial, other: Inputs) -> _Answer:
-    """Return what a call gives after the same call with other options, if it takes these."""
-    quietly(lambda: trial.spec.function(*other.args()))
+def _after_other_options(trial: Trial, profile: Profile, seed: int) -> Finding:
+    """Compare a call after the same call with other options with one that is the first of its process."""
+    options = list(with_other_options(Inputs.of(trial)))
+    options.sort(key=lambda one: one[0].evidence["value"] == 0)  # which asks for nothing at all
+
+    def answer(*before: Inputs) -> list[_Answer]:
+        given = apart(partial(_after, trial, before), profile, seed)
+        return [] if isinstance(given, Finding) else [given]
+
+    alone = answer() if options else []
+
+    def difference(*before: Inputs) -> Finding:
+        return next((_difference(trial, given, alone) for given in answer(*before)), HOLDS)
+
+    if not alone or difference(*(other for _, other in options)) is HOLDS or difference() is not HOLDS:
+        return HOLDS
+    for option, other in options:
+        if (finding := difference(other)) is not HOLDS:
+            name, value = option.evidence["argument"], option.evidence["value"]
+            words = f"{KEPT.words}; before it the same call was made with `{name}` {value!r}"
+            return replace(finding.because(replace(KEPT, words=words, evidence=option.evidence)), rank=Rank.WRONG)
+    return HOLDS
+
+
+def _after(trial: Trial, others: Sequence[Inputs]) -> _Answer:
+    """Return what a call gives after the same call with other options, of those that it takes."""
+    for other in others:
+        quietly(lambda other=other: trial.spec.function(*other.args()))  # type: ignore[misc]  # a default
     return _answer(trial)
 
 

@@ -32,12 +32,15 @@ def with_state(subject: Subject, module: torch.nn.Module, cases: tuple[Case, ...
     names = _arguments_for(kept, subject.signature)
     recurrent = [child for child in module.modules() if isinstance(child, torch.nn.RNNBase)]
 
+    fixed = frozenset(name for name, full in names.items() if not kept[full].requires_grad)
+    moving = frozenset(n for n in fixed if module.get_submodule(names[n].rpartition(".")[0]).training)
     backward = _InBackward(module)
 
     def functional(*args: Any, **kwargs: Any) -> Any:
         state = {full: kwargs.pop(name) for name, full in names.items()}
-        # In a backward pass a checkpoint calls it again; what is compiled has changed nothing, and cannot ask.
-        if not torch.compiler.is_compiling() and torch._C._current_graph_task_id() == -1:
+        # In a backward pass a checkpoint calls it again. What is compiled cannot ask, and has changed nothing; where a
+        # buffer moves it asks, and is not compiled: torch 2.13 gives another gradient once a copy of one has moved.
+        if (moving or not torch.compiler.is_compiling()) and torch._C._current_graph_task_id() == -1:
             backward.restore()  # a pass that raised has left it as it was
         try:
             return backward.with_state(torch.func.functional_call(module, state, args, kwargs), state)
@@ -49,7 +52,6 @@ def with_state(subject: Subject, module: torch.nn.Module, cases: tuple[Case, ...
     extra = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in names]
     dtype = _widest(cases)
     state = {name: _in_dtype(kept[full].detach(), dtype) for name, full in names.items()}
-    fixed = frozenset(name for name, full in names.items() if not kept[full].requires_grad)
     return (
         replace(
             subject,
@@ -58,7 +60,7 @@ def with_state(subject: Subject, module: torch.nn.Module, cases: tuple[Case, ...
             state=names,
             fixed=fixed,
             layers=tuple(module.modules()),
-            moving=frozenset(n for n in fixed if module.get_submodule(names[n].rpartition(".")[0]).training),
+            moving=moving,
         ),
         tuple(replace(case, kwargs={**case.kwargs, **state}) for case in cases),
     )
