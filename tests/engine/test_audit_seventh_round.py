@@ -16,6 +16,7 @@ from gradspec import CheckError, audit, check
 from gradspec._finding import ALSO
 from gradspec.findings import findings
 from gradspec.law import Status
+from squaring import squaring
 
 
 def found(*args, **how):
@@ -97,23 +98,6 @@ def test_a_tensor_that_an_object_holds_is_not_passed_over(made, kind):
 def test_a_seed_that_is_none_is_one_line(seed, error):
     with pytest.raises(error, match=r"^seed is .*: give a whole number"):
         check(torch.sin, torch.randn(3, requires_grad=True), seed=seed)
-
-
-def squaring(beside):
-    """Return a Function that squares, and does something beside in forward."""
-
-    class Squaring(Function):
-        @staticmethod
-        def forward(ctx, x):
-            beside()
-            ctx.save_for_backward(x)
-            return x * x
-
-        @staticmethod
-        def backward(ctx, y_bar):
-            return 2 * ctx.saved_tensors[0] * y_bar
-
-    return Squaring
 
 
 Reseeds = squaring(lambda: torch.manual_seed(0))

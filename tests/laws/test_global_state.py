@@ -19,6 +19,7 @@ from torch.autograd.graph import saved_tensors_hooks
 
 from gradspec import audit
 from gradspec.laws import LAWS
+from squaring import squaring
 
 LAW = [law for law in LAWS if law.name == "global_state"]
 UPWARD = 0x800  # FE_UPWARD on x86-64
@@ -75,23 +76,8 @@ def other_locale() -> str:
     pytest.skip("there is one locale here")
 
 
-def function(move):
-    class Square(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            move()
-            ctx.save_for_backward(x)
-            return x * x
-
-        @staticmethod
-        def backward(ctx, grad):
-            return 2 * ctx.saved_tensors[0] * grad
-
-    return Square
-
-
 def messages(move) -> list[str]:
-    report = audit(function(move), ["(randn(3),)"], laws=LAW).report
+    report = audit(squaring(move), ["(randn(3),)"], laws=LAW).report
     return [verdict.finding.message for verdict in report.violations]
 
 

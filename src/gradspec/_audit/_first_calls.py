@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -44,8 +44,7 @@ def with_first_calls(
 
     def answers(*calls: Trial) -> list[_Answer]:
         """Return what calls give, one after the other in a process of their own; nothing if that ends."""
-        given = apart(lambda: [_answer(one) for one in calls], profile, seed)
-        return [] if isinstance(given, Finding) else given
+        return _known(lambda: [_answer(one) for one in calls], profile, seed)
 
     in_order, last = (answers(*trials), answers(*trials[1:], trials[0])[-1:]) if len(trials) > 1 else ([], [])
     for trial, after in zip(trials, [*last, *in_order[1:]], strict=False) if in_order and last else ():
@@ -85,8 +84,7 @@ def _after_other_options(trial: Trial, profile: Profile, seed: int) -> Finding:
     options.sort(key=lambda one: one[0].evidence["value"] == 0)  # which asks for nothing at all
 
     def answer(*before: Inputs) -> list[_Answer]:
-        given = apart(partial(_after, trial, before), profile, seed)
-        return [] if isinstance(given, Finding) else [given]
+        return _known(partial(_after, trial, before), profile, seed)
 
     alone = answer() if options else []
 
@@ -103,11 +101,17 @@ def _after_other_options(trial: Trial, profile: Profile, seed: int) -> Finding:
     return HOLDS
 
 
-def _after(trial: Trial, others: Sequence[Inputs]) -> _Answer:
+def _known(run: Callable[[], list[_Answer]], profile: Profile, seed: int) -> list[_Answer]:
+    """Return what is answered in a process of its own; nothing if that ends."""
+    given = apart(run, profile, seed)
+    return [] if isinstance(given, Finding) else given
+
+
+def _after(trial: Trial, others: Sequence[Inputs]) -> list[_Answer]:
     """Return what a call gives after the same call with other options, of those that it takes."""
     for other in others:
         quietly(lambda other=other: trial.spec.function(*other.args()))  # type: ignore[misc]  # a default
-    return _answer(trial)
+    return [_answer(trial)]
 
 
 def _difference(trial: Trial, after: _Answer, alone: Sequence[_Answer]) -> Finding:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -43,9 +43,11 @@ def look(subject: Subject, cases: tuple[Case, ...], profile: Profile, seed: int)
     if error and (other := accepted(subject, cases)):
         own, cases = other, in_dtype(cases, other) or cases
     if error and own is None:
-        on = next((case.name for case in cases if plain_error(subject, (case,))), "")
-        measured = Measured(raised=error, raised_on=on, refused=refused_untrained(subject, cases))
+        measured = Measured(raised=error, refused=refused_untrained(subject, cases))
     else:
         measured = measure(subject, cases, profile, seed)
+    if measured.raised and len(cases) > 1:
+        alone = (case.name for case in cases if look(subject, (case,), profile, seed).measured.raised)
+        measured = replace(measured, raised_on=next(alone, ""))
     remarks = tuple(of_dtypes(own, error, () if measured.raised else refused(subject, cases)))
     return Look(measured=measured, own=own, remarks=remarks)

@@ -55,7 +55,7 @@ class Measured:
     in_float32: bool = False
     #: What the first plain call that failed raised, and on which case.
     raised: str = ""
-    #: The name of that case; empty where it is the first.
+    #: The name of that case; empty where there is but one.
     raised_on: str = ""
     #: What is said of that, where it is not that the function does not take the arguments.
     refused: Finding | None = None

@@ -54,9 +54,7 @@ def measure(subject: Subject, cases: Sequence[Case], profile: Profile, seed: int
             if not measured.raised:
                 return measured
         of_backward = refused_backward(error.__cause__ or error) if isinstance(error, _BackwardError) else None
-        said = str(error) if of_backward else shown(error)
-        alone = (one.name for one in cases if len(cases) > 1 and measure(subject, (one,), profile, seed).raised)
-        return Measured(wrt=every, raised=said, raised_on=next(alone, ""), refused=of_backward)
+        return Measured(wrt=every, raised=str(error) if of_backward else shown(error), refused=of_backward)
     leaves = {leaf for one in seen for leaf in one.reached}
     fits = {leaf: _parameter(leaf, every) for leaf in leaves}
     shared = next((name for one in seen for name in one.shared), None)

@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from torch.autograd import Function
-
 from gradspec._engine._plan import Check
 from gradspec.explain import beside_noise, beside_others, instead_of, is_of_noise, with_reason
 from gradspec.law import AnyTrial, Finding, Law, Rank, Reason, Status, broken
@@ -15,6 +13,7 @@ from gradspec.laws import cause_of, is_audited, quietly, torch_version
 from gradspec.laws.tensor._export import has_branch_for_export
 from gradspec.laws.tensor._no_host_read import why_refused
 from gradspec.laws.tensor.support._edge import why_empty
+from gradspec.laws.tensor.support._form import batches
 from gradspec.spec import FunctionSpec
 
 #: Makes a new trial of the check, whose tensors are its own; of another law where one is given.
@@ -81,9 +80,8 @@ def promised_by(check: Check, law: Law) -> bool | None:
     """Return whether a spec promises what a law asks: False for what it refuses, None where it says nothing."""
     if law.capability is None:
         # An audit has no spec that promises a transform: what refuses one breaks no word.
-        is_audit = isinstance(check.spec, FunctionSpec) and is_audited(check.spec)
         may_refuse = law.refusable_without and not getattr(check.spec.supports, law.refusable_without)
-        return None if may_refuse or (is_audit and law.family == "transforms") else True
+        return None if may_refuse or (law.family == "transforms" and _is_audit(check)) else True
     promised: bool | None = getattr(check.spec.supports, law.capability)
     return promised
 
@@ -91,8 +89,11 @@ def promised_by(check: Check, law: Law) -> bool | None:
 def _has_rule(check: Check) -> bool:
     """Whether the Function of an audit says itself that it can be batched."""
     cls: Any = getattr(check.spec, "autograd_function", None)
-    is_audit = isinstance(check.spec, FunctionSpec) and is_audited(check.spec)
-    return is_audit and cls is not None and (cls.generate_vmap_rule or cls.vmap is not Function.vmap)
+    return _is_audit(check) and cls is not None and batches(cls)
+
+
+def _is_audit(check: Check) -> bool:
+    return isinstance(check.spec, FunctionSpec) and is_audited(check.spec)
 
 
 def _refusal(finding: Finding, law: Law) -> Finding:

@@ -83,9 +83,14 @@ def _is_allowed(cls: Any) -> bool:
     return rules is not None and id(cls) in rules._allowed_callable_ids.function_ids
 
 
+def batches(cls: Any) -> bool:
+    """Whether a Function says how it is batched, or that torch may find out."""
+    return bool(cls.generate_vmap_rule or _own("vmap")(cls))
+
+
 _HAS: dict[str, Any] = {
     "setup_context": _own("setup_context"),
-    "vmap": lambda cls: cls.generate_vmap_rule or _own("vmap")(cls),
+    "vmap": batches,
     "jvp": _own("jvp"),
     "allowed": _is_allowed,
     "dirty": _marks_dirty,
