@@ -95,9 +95,18 @@ class CountedAsTensor(Counted):
         return y_bar * kept / kept.sum()
 
 
+def counted(x):
+    return (x * (x > 0)).sum() / int((x > 0).sum())
+
+
 @pytest.mark.parametrize(
     ("function", "status"),
-    [(Counted, Status.BROKEN), (Unbatched, Status.NOT_PROMISED), (CountedAsTensor, Status.HOLDS)],
+    [
+        (Counted, Status.BROKEN),
+        (Unbatched, Status.NOT_PROMISED),
+        (counted, Status.NOT_PROMISED),
+        (CountedAsTensor, Status.HOLDS),
+    ],
 )
 def test_who_sets_the_rule_promises_that_calls_are_batched(function, status):
     verdict = audit(function, ["(randn(5),)"], laws=["vmap"], jobs=1).report.verdicts[0]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 import torch
 from torch.autograd import Function
@@ -39,6 +41,18 @@ class KeyedBySize(Keyed):
         return x @ made
 
 
+class OfTheProcess(Function):
+    """Calls agree, and those of another process are other ones."""
+
+    @staticmethod
+    def forward(ctx, x, is_scaled):
+        return x * os.getpid()
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return y_bar * os.getpid(), None
+
+
 CALLS = [f"(randn(3, 4, requires_grad=True), {flag})" for flag in (True, False)]
 
 
@@ -57,7 +71,7 @@ def test_one_call_is_asked_after_the_same_call_with_another_option():
     assert found[0].verdict.finding.reason.evidence == {"argument": "is_scaled", "value": False}
 
 
-@pytest.mark.parametrize(("function", "calls"), [(Keyed, CALLS), (Keyed, CALLS[:1])], ids=["calls", "one call"])
+@pytest.mark.parametrize(("function", "calls"), [(Keyed, CALLS), (Keyed, CALLS[:1]), (OfTheProcess, CALLS[:1])])
 def test_nothing_is_said_where_no_call_decides_about_another(function, calls):
     report = audit(function, calls, laws=["earlier_calls"], jobs=1).report
 
