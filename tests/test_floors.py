@@ -69,6 +69,10 @@ def test_there_is_as_much_as_there_was() -> None:
     assert wrong(counted()) == []
 
 
+def test_who_adds_a_law_raises_the_floor() -> None:
+    assert counted()["laws"] == FLOORS["laws"]  # else the next law that is lost is not noticed
+
+
 @pytest.mark.parametrize("thing", [thing for thing in FLOORS if thing != "specs"])
 def test_less_of_it_is_said_and_so_is_a_missing_floor(thing: str) -> None:
     found = {name: dict(counts) for name, counts in counted().items()}
