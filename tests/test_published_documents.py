@@ -108,7 +108,7 @@ def is_on(page: Path, entry: PublishedClass, member: str) -> bool:
     named = rf"^(?:\s*\.\. (?:auto|py:)\w+:: [\w.]*{_short(entry)}\.|\s+\.\. (?:auto|py:)\w+:: ){member}\b"
     if re.search(named, text, re.MULTILINE):
         return True
-    return "{gradspec-function}" in text and cls is not None and member in inherited_names(cls)
+    return ":inherited-members:" in text and cls is not None and member in inherited_names(cls)
 
 
 def examples(entry: PublishedClass) -> list[doctest.DocTest]:

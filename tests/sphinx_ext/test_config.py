@@ -63,3 +63,11 @@ def test_a_folder_of_laws_outside_of_the_pages_is_a_warning(project: Project) ->
     (line,) = project.build("-b", "dummy").warnings
     assert "gradspec_law_pages is '../elsewhere': name a folder within the source of the pages" in line
     assert not (project.source.parent / "elsewhere").exists()
+
+
+def test_a_misspelt_option_is_named_and_a_value_of_the_projects_own_is_not(project: Project) -> None:
+    with (project.source / "conf.py").open("a", encoding="utf-8") as conf:
+        conf.write('gradspec_record = ["record.json"]\ngradspec_version_of_mine = 1\n')
+    made = project.build("-b", "dummy")
+    said = [warning for warning in made.warnings if "gradspec.config" in warning]
+    assert said == ["WARNING: there is no option gradspec_record: did you mean gradspec_records? [gradspec.config]"]

@@ -69,7 +69,7 @@ def with_status(status: Status) -> Callable[[Report], Report]:
         (with_status(Status.ERROR), "broken", ("law vjp got an error", "why")),
         (with_status(Status.INCONCLUSIVE), "broken", ("law vjp is inconclusive",)),
         (example, "example", ("index.md:3:", "demo.Scale", "says '2.0' and printed '6.0'")),
-        (stale, "stale", ("index.md:3:", "spec scale", "has changed")),
+        (stale, "stale", ("index.md:3:", "spec scale", "has changed", "gradspec check demo --record ")),
         (undocumented, "undocumented", ("function 'other'", "gradspec-function:: other")),
     ],
     ids=["broken", "error", "inconclusive", "example", "stale", "undocumented"],

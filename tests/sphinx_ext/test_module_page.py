@@ -213,7 +213,15 @@ def test_a_module_is_not_rendered_as_a_function(project: Project) -> None:
     (project.source / "index.md").write_text(PAGE.replace("gradspec-module", "gradspec-function"), encoding="utf-8")
     built = project.build("-b", "dummy")
     assert built.returncode == 1
-    assert any("no record of this build holds the function 'scale' (it holds: nothing)" in w for w in built.warnings)
+    assert any("write gradspec-module:: scale for 'scale'" in w for w in built.warnings)
+
+
+def test_a_spec_that_is_written_by_its_path_is_found_by_its_name(project: Project) -> None:
+    prepared(project)
+    (project.source / "index.md").write_text(PAGE.replace("} scale\n", "} demo:SCALE\n"), encoding="utf-8")
+    built = project.build("-b", "dummy")
+    assert built.returncode == 1
+    assert any("write gradspec-module:: scale for 'demo:SCALE'" in w for w in built.warnings)
 
 
 def test_a_module_without_a_page_is_named_with_its_directive(project: Project) -> None:

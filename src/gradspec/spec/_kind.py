@@ -29,8 +29,6 @@ class Kind:
     maker: Callable[[int, str], Any]
     #: The sections of its page, in order, before those that every page has: names of `gradspec.sphinx_ext`'s sections.
     sections: tuple[str, ...] = ("arguments",)
-    #: Whether a page lists the members that the documented class has from torch, each with an anchor.
-    inherited: bool = False
     #: Whether a page shows the docstring of the documented class, up to its first section.
     described: bool = False
     #: Whether a documented class is called by its `apply`.

@@ -40,7 +40,6 @@ KINDS = (
         sheet=function_sheet,
         maker=tensors,
         sections=("computes", "arguments"),
-        inherited=True,
         applied=True,
     ),
     Kind(

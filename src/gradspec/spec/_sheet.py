@@ -29,12 +29,20 @@ def common_sheet(spec: Spec, path: str) -> dict[str, Any]:
         "version": spec.version,
         "summary": spec.headline,
         "documented": [qualified_name(document) for document in spec.documented],
-        "is_class": bool(spec.documented) and isinstance(spec.documented[0], type),
+        "called": _home_of(_called(spec)),
+        "is_class": isinstance(spec.documented[0] if spec.documented else _called(spec), type),
         "arguments": [asdict(argument) for argument in spec.arguments],
         "supports": asdict(spec.supports) if spec.supports is not None else {},
         "references": [asdict(reference) for reference in spec.references],
         "differences": [asdict(difference) for difference in spec.differences],
     }
+
+
+def _called(spec: Spec) -> Any:
+    """Return what a call names: the class whose `apply` is called, the function, the class of a module; or None."""
+    thing = getattr(spec, "function", None) or getattr(spec, "module", None)
+    owner = getattr(thing, "__self__", None)
+    return owner if isinstance(owner, type) else thing
 
 
 def _under_test(spec: Spec) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,6 +75,11 @@ def _check(app: Sphinx, config: Config) -> None:
         if not accepts(value := getattr(config, name)):
             warn(GradspecWarning.CONFIG, f"{name} is {value!r}, so the build uses its default: it takes {words}")
             setattr(config, name, _default(option))
+    known = [value.name for value in config if value.name.startswith("gradspec_")]
+    for name in getattr(config, "_raw_config", {}):  # Sphinx has no other list of what conf.py sets
+        near = get_close_matches(name, known, 1, cutoff=0.8) if name.startswith("gradspec_") else []
+        if near and name not in known:
+            warn(GradspecWarning.CONFIG, f"there is no option {name}: did you mean {near[0]}?")
 
 
 def _accepted(name: str) -> tuple[Callable[[Any], bool], str]:

@@ -18,7 +18,7 @@ from gradspec.sphinx_ext.directives._matrix import MatrixDirective
 from gradspec.sphinx_ext.directives._spec import SpecDirective
 from gradspec.sphinx_ext.directives._symptoms import SymptomsDirective
 from gradspec.sphinx_ext.domain import _domain
-from gradspec.sphinx_ext.output import _assets, _law_pages, _llms, _math, _summary, _tables
+from gradspec.sphinx_ext.output import _assets, _latex, _law_pages, _llms, _math, _summary, _tables
 from gradspec.sphinx_ext.page import _defaults, _links, _order
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ def setup_extension(app: Sphinx) -> ExtensionMetadata:
     _assets.setup(app)
     _summary.setup(app)
     _tables.setup(app)
+    _latex.setup(app)
     _llms.setup(app)
     _viewcode.setup(app)
     for name, directive in DIRECTIVES.items():

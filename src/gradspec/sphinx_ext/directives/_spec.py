@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from docutils import nodes
+from docutils.parsers.rst import directives
 from sphinx import addnodes
 from sphinx.util.docutils import SphinxDirective
 
@@ -38,12 +39,16 @@ from gradspec.law import Status
 class SpecDirective(SphinxDirective):
     """Render the page of a spec of the kind that the directive is named after.
 
-    The content, usually autodoc directives, becomes the section on members.
+    The content, usually autodoc directives, becomes the section on members. With `no-index`, another page is the one
+    that links and the index lead to; with `inherited-members`, what the class has from torch is listed, too.
     """
 
     has_content = True
     required_arguments = 1
-    option_spec: ClassVar[dict[str, Callable[[str], object]]] = {}
+    option_spec: ClassVar[dict[str, Callable[[str], object]]] = {
+        "no-index": directives.flag,
+        "inherited-members": directives.flag,
+    }
     state: RSTState
 
     def run(self) -> list[nodes.Node]:
@@ -86,12 +91,14 @@ class SpecDirective(SphinxDirective):
     def _without_record(self, name: str) -> list[nodes.Node]:
         records = domain_of(self.env).records
         held = ", ".join(spec for spec in records.specs if records.kind_of(spec) == self.kind)
-        warn_each_build(
-            self,
-            GradspecWarning.UNKNOWN,
+        there = [spec for spec in records.specs if name in (spec, records.sheet(spec)["path"])]
+        words = (
             f"no record of this build holds the {self.kind} {name!r} (it holds: {held or 'nothing'}): "
-            "make one with `gradspec check TARGET --record PATH`, PATH being in gradspec_records",
+            "make one with `gradspec check TARGET --record PATH`, PATH being in gradspec_records"
         )
+        if there:  # under another directive or by its path
+            words = f"write gradspec-{records.kind_of(there[0])}:: {there[0]} for {name!r}"
+        warn_each_build(self, GradspecWarning.UNKNOWN, words)
         unknown = paragraph(nodes.literal("", name), ": ", badge(Status.NOT_MEASURED), ".")
         return [nodes.admonition("", nodes.title("", "Not measured"), unknown), *self.parse_content_to_nodes()]
 
@@ -103,6 +110,8 @@ class SpecDirective(SphinxDirective):
         anchor = f"spec-{view.target}" if view.target in self.state.document.ids else view.target
         signature["ids"] = [anchor]
         self.state.document.note_explicit_target(signature)
+        if "no-index" in self.options:
+            return [described]
         kind = "class" if view.is_class else "function"
         self.env.domains.python_domain.note_object(view.target, kind, anchor, location=signature)
         domain.note("spec", view.name, anchor)
@@ -113,7 +122,8 @@ class SpecDirective(SphinxDirective):
 
     def _documented(self, view: View) -> Any:
         """Return the object that the page is about; None if there is none, or an import failed."""
-        if not view.sheet["documented"]:  # the name of the spec, as of an operator, is nothing to import
+        named = view.sheet["documented"]
+        if not named and view.target == view.name:  # the name of the spec, as of an operator, is nothing to import
             return None
         # Not above: in Sphinx 9 this hides the function `sphinx.ext.autodoc.mock` from whoever imports it later.
         from sphinx.ext.autodoc.mock import ismock, mock  # type: ignore[attr-defined]
@@ -123,6 +133,8 @@ class SpecDirective(SphinxDirective):
                 found = load(view.target)
                 return None if ismock(found) else found  # a mock says what it is, and nothing of the object
         except Exception as error:  # an import runs the project's code, which may raise anything
+            if not named:  # nobody said that this build can import it
+                return None
             warn_each_build(
                 self, GradspecWarning.IMPORT, f"{view.target} cannot be imported: {type(error).__name__}: {error}"
             )
@@ -132,7 +144,7 @@ class SpecDirective(SphinxDirective):
         self.env.current_document[SHOWN] = [verdict.case for verdict in view.verdicts("examples") if is_shown(verdict)]
         own = self.parse_content_to_nodes()
         self.env.current_document[SHOWN] = []
-        if not self.page.inherited or not isinstance(documented, type):
+        if "inherited-members" not in self.options or not isinstance(documented, type):
             return own
         return [*own, *inherited(documented, view.target, self.env.domains.python_domain)]
 
@@ -155,7 +167,7 @@ class SpecDirective(SphinxDirective):
         content += [node for node in as_autodoc(self, documented, view.target, rest) if _flat([node]) not in said]
 
     def _noted(self, spec: str, section: nodes.section) -> list[nodes.Node]:
-        if section["ids"][0] != nodes.make_id(f"{spec}-{DIFFERENCES}"):
+        if "no-index" in self.options or section["ids"][0] != nodes.make_id(f"{spec}-{DIFFERENCES}"):
             return [section]
         return [note_object(self, "differences", spec, section), section]
 

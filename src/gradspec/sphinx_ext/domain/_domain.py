@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 
 NAME = "gradspec"
+#: How many laws without a page a warning names.
+_NAMED = 3
 
 
 class GradspecDomain(Domain):
@@ -116,21 +118,28 @@ class GradspecDomain(Domain):
 
     @property
     def undocumented(self) -> list[str]:
-        """The specs of this build's records, and the laws once one law has a page, that have none."""
+        """A sentence about each spec of this build that has no page, and one about the laws, once one of them has."""
         records, known = self.records, self.data["spec"]
-        specs = [f"{records.kind_of(name)} {name!r}" for name in records.specs if name not in known]
-        laws = [f"law {name!r}" for name in self.records.laws if self.data["law"] and name not in self.data["law"]]
-        return specs + laws
+        specs = [
+            f"{records.kind_of(name)} {name!r} is in the record of this build and on no page: "
+            f"write one with the directive gradspec-{records.kind_of(name)}:: {name}"
+            for name in records.specs
+            if name not in known
+        ]
+        laws = [repr(name) for name in records.laws if self.data["law"] and name not in self.data["law"]]
+        if not laws:
+            return specs
+        named = ", ".join(laws[:_NAMED]) + (f" and {len(laws) - _NAMED} more" if len(laws) > _NAMED else "")
+        return [
+            *specs,
+            f"{'law' if len(laws) == 1 else 'laws'} {named} {'is' if len(laws) == 1 else 'are'} in the record of this "
+            'build and on no page: gradspec_law_pages = "laws" in conf.py writes one for each law',
+        ]
 
     def check_consistency(self) -> None:
         """Warn about everything measured that no page shows."""
         for what in self.undocumented:
-            kind, _, name = what.partition(" ")
-            warn(
-                GradspecWarning.UNDOCUMENTED,
-                f"{what} is in the record of this build and on no page: write one with the directive "
-                f"gradspec-{kind}:: {name[1:-1]}",
-            )
+            warn(GradspecWarning.UNDOCUMENTED, what)
 
 
 def setup(app: Sphinx) -> None:

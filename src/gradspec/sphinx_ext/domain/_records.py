@@ -83,8 +83,12 @@ class Records:
 
     def kind_of(self, spec: str) -> str:
         """Return the kind of a spec of this build."""
+        return kind_of_sheet(self.sheet(spec))
+
+    def sheet(self, spec: str) -> Mapping[str, Any]:
+        """Return what a spec of this build says as plain data; nothing if no record holds it."""
         record = self.of_spec(spec)
-        return kind_of_sheet(record.report.sheets[spec] if record else {})
+        return record.report.sheets[spec] if record else {}
 
     def of_law(self, name: str) -> Mapping[str, Any] | None:
         """Return the sheet of a law, from the first record that holds it."""

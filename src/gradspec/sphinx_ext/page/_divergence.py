@@ -61,8 +61,14 @@ def _stale(view: View) -> Iterator[tuple[GradspecWarning, str]]:
         yield (
             GradspecWarning.STALE,
             f"{view.call}: the source of {_few(changed)} has changed since {view.record.path} was made: "
-            "run `gradspec check` again",
+            f"run `{_again(view)}` again",
         )
+
+
+def _again(view: View) -> str:
+    """Return the command that makes the record, as far as the sheet says it."""
+    module = view.sheet["path"].partition(":")[0]
+    return f"gradspec check {module} --record {view.record.path}" if module else "gradspec check"
 
 
 def _stands_on(view: View) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from docutils import nodes
 
@@ -52,9 +52,20 @@ def laws(view: View) -> Iterator[nodes.Node]:
     if rows and view.sheet["path"]:
         yield paragraph("Reproduce any verdict: put the name of its law behind `--law`.")
         yield code(_command(view, next(iter(judging))), "sh")
+    yield from _promises(view.sheet["supports"])
     every = table(["Law", *(where(record.report) for record in records)], rows, "gradspec-laws")
     is_calm = rows and set().union(*found) <= {*_CALM}
     yield folded(f"The verdict of each law ({len(judging)})", every) if is_calm else every
+
+
+def _promises(supports: Mapping[str, bool | None]) -> Iterator[nodes.Node]:
+    """Yield what is declared to be refused, and of what nothing is declared."""
+    words = {name.replace("_", " "): promised for name, promised in supports.items()}
+    if refused := [name for name, promised in words.items() if promised is False]:
+        yield paragraph(f"Refused with an error, as declared: {', '.join(refused)}.")
+    if undeclared := [name for name, promised in words.items() if promised is None]:
+        found = "Where one of these raises, the verdict is “not promised”."
+        yield paragraph(f"Nothing is declared of {', '.join(undeclared)}. {found}")
 
 
 def _overall(view: View, record: Record, law: str) -> Standing:

@@ -21,8 +21,6 @@ class Page:
 
     #: Before the members.
     before: tuple[Section, ...]
-    #: Whether the members that the class has from torch are listed, each with an anchor.
-    inherited: bool
     #: Whether the docstring of the class is shown, up to its first section. Where members show it, it is not.
     described: bool = False
 
@@ -63,4 +61,4 @@ def page_of(kind: Kind) -> Page:
         known = ", ".join(SECTIONS)
         raise ValueError(f"the kind {kind.name!r} names the section {unknown[0]!r}: the sections are {known}")
     own = tuple(SECTIONS[name] for name in kind.sections)
-    return Page(before=(EXAMPLES, *own, *MEASURED), inherited=kind.inherited, described=kind.described)
+    return Page(before=(EXAMPLES, *own, *MEASURED), described=kind.described)

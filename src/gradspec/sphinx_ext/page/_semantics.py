@@ -90,7 +90,7 @@ def described(view: View) -> Iterator[nodes.Node]:
 
 
 def arguments(view: View) -> Iterator[nodes.Node]:
-    """Yield the table of arguments, what the call may do beside returning a value, and what is refused."""
+    """Yield the table of arguments, and what the call may do beside returning a value."""
     yield from _argument_table(view, view.sheet["arguments"])
     effects = view.sheet.get("effects", {})
     if view_of := effects.get("view_of"):
@@ -109,11 +109,6 @@ def arguments(view: View) -> Iterator[nodes.Node]:
     elif noise:
         names = ", ".join(f"`{name}`" for name in noise["names"])
         yield paragraph(f"If it is drawn, {names} is {noise['law']}.")
-    supports = view.sheet["supports"].items()
-    if refused := [name.replace("_", " ") for name, promised in supports if promised is False]:
-        yield paragraph(f"Refused with an error, as declared: {', '.join(refused)}.")
-    if unpromised := [name.replace("_", " ") for name, promised in supports if promised is None]:
-        yield paragraph(f"Not promised: {', '.join(unpromised)}.")
 
 
 def call(view: View) -> Iterator[nodes.Node]:
