@@ -18,13 +18,15 @@ if TYPE_CHECKING:
     from gradspec.spec import Spec
 
 
-def parametrize_with_laws(specs: Sequence[Spec], laws: Sequence[Law | str] | None = None) -> pytest.MarkDecorator:
+def parametrize_with_laws(
+    specs: Sequence[Spec] | Spec, laws: Sequence[Law | str] | None = None
+) -> pytest.MarkDecorator:
     """Make of a test function one test for each spec, law and case; its argument `check` is called to run it.
 
     The options `--gradspec-profile` and `--gradspec-law` say which laws, and how hard.
 
     Args:
-        specs: what is verified; their names are unique.
+        specs: what is verified, several or one; their names are unique.
         laws: the laws to choose from, or the names of ours; ours, and those of installed packages, unless given.
 
     Example:
@@ -34,7 +36,9 @@ def parametrize_with_laws(specs: Sequence[Spec], laws: Sequence[Law | str] | Non
         ... def test_laws(check):
         ...     check()
     """
-    return pytest.mark.gradspec_laws(tuple(specs), laws)
+    from gradspec.spec import Spec
+
+    return pytest.mark.gradspec_laws((specs,) if isinstance(specs, Spec) else tuple(specs), laws)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

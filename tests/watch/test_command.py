@@ -110,7 +110,7 @@ if __name__ == "__main__":
 def test_a_question_comes_with_the_command_that_takes_its_answer(tmp_path):
     name = program(tmp_path, ROUNDS)
     asked = watched(tmp_path, "--", sys.executable, name)
-    assert "with --save-cases FOLDER each comes with its command" in asked.stderr
+    assert "`gradspec watch --save-cases FOLDER` gives the command of each" in asked.stderr
     asked = watched(tmp_path, "--save-cases", "calls", "--", sys.executable, name)
     _, there, command = asked.stderr.partition("Answer by an option of: ")
     assert there
@@ -370,3 +370,34 @@ def test_a_scope_that_does_not_exist_is_one_line_before_the_program_runs(tmp_pat
         assert "no scope 'higer': did you mean 'higher'?" in done.stderr
         assert "Traceback" not in done.stderr
         assert "ran" not in done.stdout
+
+
+LAWS = """
+import torch
+from gradspec import FunctionSpec
+from gradspec_pytest import parametrize_with_laws
+
+class Held(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return 2 * x
+    @staticmethod
+    def backward(ctx, y_bar):
+        return 2 * y_bar
+
+SPEC = FunctionSpec(Held.apply, lambda x: 2 * x, name="held", cases=lambda make: [(make(3),)])
+
+@parametrize_with_laws(SPEC, ["vjp", "no_host_read"])
+def test_laws(check):
+    check()
+"""
+
+
+@pytest.mark.parametrize("words", [(), pytest.param(("-n", "2"), marks=pytest.mark.slow)], ids=["alone", "workers"])
+def test_what_a_law_calls_is_no_call_of_the_tests(tmp_path, words):
+    (tmp_path / "test_laws.py").write_text(LAWS, encoding="utf-8")
+    done = pytest_watched(tmp_path, *words)
+    assert "4 passed" in done.stdout, done.stdout
+    assert "1 audited, 1 wrong in what the program uses" in done.stdout
+    assert "Held" not in done.stdout.partition("gradspec watch")[2]
+    assert "ended by" not in done.stdout

@@ -24,6 +24,7 @@ from gradspec._engine._fork import quiet_moment
 from gradspec._engine._home import at_home
 from gradspec._engine._no_answer import died, ran_out, read
 from gradspec._engine._serving import UNSENT, _ends, _serve
+from gradspec._engine._turn import measuring
 from gradspec._engine._wire import ForeignError, Frame
 from gradspec._heartbeat import Heartbeat
 from gradspec.law import Finding, Status
@@ -149,7 +150,7 @@ class Child(Generic[Question, Answer]):
 
     def _fork(self) -> None:
         fork = multiprocessing.get_context("fork")
-        with quiet_moment(), warnings.catch_warnings():
+        with measuring(), quiet_moment(), warnings.catch_warnings():
             # Python warns of a fork beside threads; the child takes none of their locks: see `_serve`.
             warnings.simplefilter("ignore", DeprecationWarning)
             self._pipe, theirs = fork.Pipe()

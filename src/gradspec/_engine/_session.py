@@ -13,6 +13,7 @@ from gradspec._engine._compiler import import_autograd, import_compiler, import_
 from gradspec._engine._home import at_home
 from gradspec._engine._lost import lost, why_lost
 from gradspec._engine._plan import Check
+from gradspec._engine._turn import measuring
 from gradspec._scope import Scope
 from gradspec.explain import without_reasons
 from gradspec.law import LIMIT, Finding, Status, Verdict, raised
@@ -73,7 +74,8 @@ class Session:
             key = (check.spec.name, law, check.case)
             if key in self._numbers:
                 required[law] = self.run(self._checks[self._numbers[key]])
-        verdict = self._said[check.cell] = self._verdict(check, required)
+        with measuring():
+            verdict = self._said[check.cell] = self._verdict(check, required)
         if check.law.cost == "compile" and verdict.finding.is_cut_off:
             self._slow.setdefault((check.spec.name, check.case), check.law.name)
         return verdict

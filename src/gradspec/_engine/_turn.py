@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
@@ -14,13 +15,27 @@ Result = TypeVar("Result")
 #: A run within a run is of the same thread, and need not wait.
 _turn = threading.RLock()
 
+#: One for each run that this process is within, or was forked in: what is called then is no call of a program.
+RUNS: set[object] = set()
+
+
+@contextmanager
+def measuring() -> Iterator[None]:
+    """Let a watch of the program leave out what is called meanwhile."""
+    run = object()
+    RUNS.add(run)
+    try:
+        yield
+    finally:
+        RUNS.discard(run)
+
 
 def one_at_a_time(run: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
     """Let calls from several threads wait for one another."""
 
     @wraps(run)
     def in_turn(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
-        with _turn:
+        with _turn, measuring():
             return run(*args, **kwargs)
 
     return in_turn

@@ -21,6 +21,7 @@ from torch._ops import OpOverload, OpOverloadPacket
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.autograd.function import FunctionMeta, _SingleLevelFunction
 
+from gradspec._engine._turn import RUNS
 from gradspec._scope import Scope
 from gradspec._watch._methods import function_in, giver, is_class_of_torch, is_told, put, put_back, take_out, to_hook
 from gradspec._watch._seen import Seen
@@ -127,7 +128,7 @@ class Watcher:
 
     def _forward(self, of: weakref.ref[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         # Called as often as the function, as is `_backward`: a context manager would cost more than the rest.
-        if self._busy.now:
+        if self._busy.now or RUNS:
             return
         self._busy.now = True
         try:
@@ -152,7 +153,7 @@ class Watcher:
             self._busy.now = False
 
     def _backward(self, of: weakref.ref[Any], args: tuple[Any, ...], _: dict[str, Any]) -> None:
-        if self._busy.now:
+        if self._busy.now or RUNS:
             return
         self._busy.now = True
         try:
@@ -255,7 +256,7 @@ class Watcher:
     @contextlib.contextmanager
     def _quietly(self) -> Iterator[bool]:
         """Whether nothing of this thread is being noted already; whatever fails within is noted, and not raised."""
-        if self._busy.now:
+        if self._busy.now or RUNS:
             yield False
             return
         self._busy.now = True
