@@ -58,7 +58,7 @@ STATIC = ("conf/static", "src/gradspec/sphinx_ext/static", "src/gradspec_lab/sph
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """Run the tests of behaviour on all processors; `slow` and `docs` run the others. Arguments go to pytest."""
+    """Run the quick tests of behaviour on all processors; `slow` and `docs` run the others. Arguments go to pytest."""
     run_tests(session, "not slow")
 
 

@@ -10,7 +10,7 @@ import pytest
 from gradspec_pytest._hold import LAST, held_by
 from gradspec_pytest._items import LawItem, collectors
 from gradspec_pytest._keepers import KEPT, OF, VERDICT, RecordKeeper, VacuousKeeper
-from gradspec_pytest._run import refuse_unread_pipe, targets_of
+from gradspec_pytest._run import refuse_settings, refuse_unread_pipe, targets_of
 from gradspec_pytest._watching import TestsWatch
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 def pytest_configure(config: pytest.Config) -> None:
     """Register the mark behind `parametrize_with_laws`, and what keeps the record."""
     config.addinivalue_line("markers", "gradspec_laws(specs, laws): one test for each spec, law and case")
+    refuse_settings(config)
     if config.option.gradspec_watch or config.option.gradspec_watch_only:
         config.pluginmanager.register(TestsWatch(config), "gradspec-watch")
     if hasattr(config, "workerinput"):

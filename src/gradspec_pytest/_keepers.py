@@ -84,6 +84,7 @@ class RecordKeeper:
     def pytest_sessionfinish(self, exitstatus: int) -> None:
         """Write the record, with what an earlier one holds beside it."""
         if not self.found or not (targets := targets_of(self.config)):
+            self.line = f"gradspec: no law of a target ran, so {self.config.option.gradspec_record} is not written"
             return
         from gradspec._engine._reuse import current, grown
         from gradspec._record import RecordError, is_device, only_writer, put_aside, write

@@ -50,8 +50,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     from gradspec._engine._plan import plan
     from gradspec._engine._session import Session
     from gradspec._registry._laws import LawError, laws, select_laws
-    from gradspec._scope import ScopeError
-    from gradspec.profile import ProfileError
 
     option = metafunc.config.option
     specs, given = marker.args
@@ -62,7 +60,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         profile = replace(profile, laws=tuple(option.gradspec_laws) or profile.laws)
         select_laws(profile.laws, given)  # refuses a name that no law has
         checks = plan(specs, given or laws(), profile)
-    except (LawError, ProfileError, ScopeError, TypeError, ValueError) as error:
+    except (LawError, TypeError, ValueError) as error:
         why = f"gradspec: {' '.join(str(error).split())}"
     if why:
         pytest.fail(why, pytrace=False)

@@ -44,15 +44,13 @@ class Run:
         """Find the specs of targets and what they are held to.
 
         Raises:
-            UsageError: a target, a law or the profile cannot be found or loaded.
+            UsageError: a target or a law cannot be found or loaded.
         """
         from gradspec._engine._verify import blank
         from gradspec._registry._laws import LawError, select_laws
         from gradspec._registry._registry import resolve_all, select_checks
         from gradspec._registry._targets import TargetError
         from gradspec._registry._twins import refuse_twins
-        from gradspec._scope import ScopeError
-        from gradspec.profile import ProfileError
 
         option = config.option
         try:
@@ -62,7 +60,7 @@ class Run:
             checks = select_checks(pairs, laws, profile)
             there = kept(Path(option.gradspec_record)) if option.gradspec_record else ()
             refuse_twins(((spec.name, path, spec) for path, spec in pairs), there, record=option.gradspec_record)
-        except (LawError, ProfileError, ScopeError, TargetError) as error:
+        except (LawError, TargetError) as error:
             raise pytest.UsageError(f"gradspec: {' '.join(str(error).split())}") from None
         report = known = None
         if option.gradspec_record:
@@ -86,6 +84,24 @@ def profile_of(option: Any) -> Profile:
 
     scopes = () if option.gradspec_scope is None else scopes_of(option.gradspec_scope)
     return load_profile(option.gradspec_profile, time_limit=option.gradspec_time_limit, scopes=scopes)
+
+
+def refuse_settings(config: pytest.Config) -> None:
+    """Refuse, before anything is collected, a profile, a scope or a limit that cannot be used.
+
+    Raises:
+        UsageError: one of those that were given.
+    """
+    option = config.option
+    if (option.gradspec_profile, option.gradspec_scope, option.gradspec_time_limit) == ("quick", None, None):
+        return  # torch and all of gradspec are not imported for it
+    from gradspec._scope import ScopeError
+    from gradspec.profile import ProfileError
+
+    try:
+        profile_of(option)
+    except (ProfileError, ScopeError) as error:
+        raise pytest.UsageError(f"gradspec: {' '.join(str(error).split())}") from None
 
 
 def refuse_unread_pipe(config: pytest.Config) -> None:

@@ -14,12 +14,9 @@ from gradspec._watch._environment import FOLDER, ONLY, SCOPES
 
 
 def _scopes(given: str | None) -> tuple[str, ...]:
-    from gradspec._scope import ScopeError, scopes_of
+    from gradspec._scope import scopes_of
 
-    try:
-        return () if given is None else scopes_of(given)
-    except ScopeError as error:
-        raise pytest.UsageError(f"gradspec: {error}") from None
+    return () if given is None else scopes_of(given)
 
 
 class TestsWatch:

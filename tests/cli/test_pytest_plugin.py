@@ -105,6 +105,9 @@ def test_that_a_case_that_raises_fails(run_pytest):
         (("--gradspec", "tiny:HONST"), "ERROR: gradspec: 'tiny' has no 'HONST': did you mean 'HONEST'?"),
         (("--gradspec", "tiny", "--gradspec-law", "vjpp"), "ERROR: gradspec: no law 'vjpp': did you mean 'vjp'?"),
         (("--gradspec", "tiny", "--gradspec-profile", "quik"), "ERROR: gradspec: no profile 'quik': choose from "),
+        (("--gradspec-scope", "higer"), "ERROR: gradspec: no scope 'higer': did you mean 'higher'?"),
+        (("--gradspec-watch", "--gradspec-profile", "quik"), "ERROR: gradspec: no profile 'quik': choose from "),
+        (("--gradspec-time-limit", "0"), "ERROR: gradspec: profile 'quick': directions must be at least 1"),
     ],
 )
 def test_that_bad_usage_is_one_line(run_pytest, words, line):
@@ -170,6 +173,15 @@ def test_that_a_record_is_kept_and_not_measured_again(run_pytest, folder, worker
         "factor 0.1",
         "factor 1",
     ]
+
+
+def test_that_a_record_without_a_verdict_is_said_not_to_be_written(run_pytest, folder):
+    (folder / "test_own.py").write_text("def test_nothing(): pass\n")
+    run = run_pytest("--gradspec-record", "r.json", "test_own.py")
+
+    assert run.returncode == 0
+    assert "no law of a target ran, so r.json is not written" in run.stdout
+    assert not (folder / "r.json").exists()
 
 
 def test_that_a_run_of_some_items_leaves_the_rest_of_the_record(run_pytest, folder):

@@ -110,7 +110,7 @@ if __name__ == "__main__":
 def test_a_question_comes_with_the_command_that_takes_its_answer(tmp_path):
     name = program(tmp_path, ROUNDS)
     asked = watched(tmp_path, "--", sys.executable, name)
-    assert "`gradspec watch --save-cases FOLDER` gives the command of each" in asked.stderr
+    assert "`gradspec watch --save-cases FOLDER` says its command" in asked.stderr
     asked = watched(tmp_path, "--save-cases", "calls", "--", sys.executable, name)
     _, there, command = asked.stderr.partition("Answer by an option of: ")
     assert there

@@ -129,7 +129,7 @@ def _end(program: Program) -> Iterator[str]:
                 of_scope = unused.setdefault(scope_of(law, row.report.laws), {})
                 of_scope.setdefault(law, []).append(row.key)
     if any(one.is_question and not one.found.verdict.rerun for row in program.rows for one in row.asked):
-        yield "Options of `gradspec audit` answer a question: `gradspec watch --save-cases FOLDER` gives the command of each"
+        yield "Options of `gradspec audit` answer a question: `gradspec watch --save-cases FOLDER` says its command"
     for scope, laws in unused.items():
         said = "; ".join(f"`{law}` of {', '.join(keys)}" for law, keys in laws.items())
         yield f"Beside {_asked(program)}, there are findings of {scope.words}: {said} (--scope {scope} asks)"
