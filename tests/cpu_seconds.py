@@ -21,7 +21,7 @@ from gradspec._clock import tree_of
 _KEY = pytest.StashKey[Counter[str]]()
 DEAR = Path(__file__).with_name("slow_cases.txt")
 #: CPU seconds from which a case of a test is slow; of several cases the cheapest stays quick up to three times these.
-MOST = 0.5
+MOST = 0.4
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

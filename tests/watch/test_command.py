@@ -393,7 +393,8 @@ def test_laws(check):
 """
 
 
-@pytest.mark.parametrize("words", [(), pytest.param(("-n", "2"), marks=pytest.mark.slow)], ids=["alone", "workers"])
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [(), ("-n", "2")], ids=["alone", "workers"])
 def test_what_a_law_calls_is_no_call_of_the_tests(tmp_path, words):
     (tmp_path / "test_laws.py").write_text(LAWS, encoding="utf-8")
     done = pytest_watched(tmp_path, *words)
