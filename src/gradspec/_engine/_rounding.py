@@ -16,6 +16,7 @@ from gradspec._engine._child import Child, available
 from gradspec.law import AnyTrial, Finding, Law, Status
 from gradspec.laws import comparing, quietly
 from gradspec.laws.tensor.support._bounded import bound_by
+from gradspec.laws.tensor.support._jumps import known_not_to_jump
 from gradspec.spec import FunctionSpec
 
 #: Makes the view of a case, for a number that is added to the seed of the cotangents.
@@ -81,7 +82,7 @@ def _noted(law: Law, dtype: torch.dtype, trial: NewTrial) -> dict[str, float] | 
     for k in range(CALLS):
         other = trial(k)
         case = replace(other.case, args=tree_map(_turned(dtype), other.case.args), kwargs=_kwargs(other, dtype))
-        with comparing(only_notes=True) as seen, bounded():
+        with comparing(only_notes=True) as seen, bounded(), known_not_to_jump():
             found = quietly(partial(law.check, replace(other, case=case)))
         if found is None or found.status is not Status.HOLDS:
             return None  # it says nothing of the other precision

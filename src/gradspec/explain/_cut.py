@@ -41,7 +41,17 @@ class Without(TorchFunctionMode):
         if func not in self._left_out:
             return func(*args, **(kwargs or {}))
         self.line = self.line or calling_line()
-        return args[0] if isinstance(args[0], torch.Tensor) else None
+        return uncut(args[0])
+
+
+def uncut(value: Any) -> Tensor | None:
+    """Return a tensor as it is after a cut that was left out: another one, as with the cut; None for what is no tensor.
+
+    A hook that differentiates from the tensor of a cut on would call itself if it were the same.
+    """
+    if not isinstance(value, Tensor):
+        return None
+    return value.view_as(value) if value.layout is torch.strided else value
 
 
 def is_stopped(trial: Trial, inputs: Inputs, name: str, gradient: Tensor) -> bool:

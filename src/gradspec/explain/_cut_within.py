@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from gradspec._place import calling_frame
-from gradspec.explain._cut import DATA, DETACH, NO_GRAD
+from gradspec.explain._cut import DATA, DETACH, NO_GRAD, uncut
 from gradspec.explain._wrong import Wrong
 from gradspec.law import Reason
 from gradspec.laws.tensor.support._bounded import Bounded
@@ -46,7 +46,7 @@ class _LeftOut(TorchFunctionMode):
             if line not in self._on:
                 self.seen[line] = None
             if line in self.lines:
-                return args[0] if isinstance(args[0], Tensor) else None
+                return uncut(args[0])
         return func(*args, **(kwargs or {}))
 
 

@@ -18,8 +18,8 @@ ORDER = 6
 _OF_ONE = 10.0
 #: How often the line is narrowed to where the largest difference is: a bend shrinks with it, and a jump does not.
 NARROWED = 2
-#: How many operations of torch a search may take: what iterates without an end in sight is not searched.
-_OPERATIONS = 2_000_000
+#: How many operations of torch a search may take, on all lines: what iterates without an end in sight is not searched.
+_OPERATIONS = 1_500_000
 _IS_KNOWN = ContextVar("is known not to jump", default=False)
 
 
@@ -44,16 +44,23 @@ def jump_of(along: Callable[[float], float], *, size: float, least: float = 0.0)
     if _IS_KNOWN.get():
         return 0.0
     least = max(least, 64 * size * torch.finfo(torch.float64).eps)
-    found = (_jump(along, length, points, least) for length, points in LINES if _is_cheap(along, length, points))
-    return next(filter(None, found), 0.0)
+    left = _OPERATIONS
+    for length, points in LINES:
+        cost = _cost(along, length) * points * (1 + NARROWED)
+        if cost > left:
+            break
+        left -= cost
+        if found := _jump(along, length, points, least):
+            return found
+    return 0.0
 
 
-def _is_cheap(along: Callable[[float], float], length: float, points: int) -> bool:
-    """Whether a line is searched: what does not converge at its ends takes all the rounds it may at each point."""
+def _cost(along: Callable[[float], float], length: float) -> int:
+    """Return what a call costs, at the ends of a line: what does not converge there takes all the rounds it may."""
     with Bounded() as counted, suppress(Exception):
         along(-length / 2)
         along(length / 2)
-    return int(counted.count) * points <= _OPERATIONS
+    return int(counted.count) // 2
 
 
 def _jump(along: Callable[[float], float], length: float, points: int, least: float) -> float:
