@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from gradspec._audit._first_calls import with_first_calls
 from gradspec._audit._follows import with_roots
+from gradspec._audit._graphless import with_graphless
 from gradspec._audit._hidden import with_hidden
 from gradspec._audit._how_wrong import with_how_wrong
 from gradspec._audit._lost import with_lost
@@ -38,5 +39,6 @@ def explained(
         report = with_how_wrong(report, subject, cases, measured, laws, profile, seed)
     report = with_writes(report, subject, cases, measured, laws, profile, seed)
     report = with_lost(report, measured.lost, measured.uncalled)
+    report = with_graphless(report, measured.graphless)
     report = with_hidden(report, measured)
     return with_roots(report, measured)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from gradspec._audit._graphless import Graphless
 from gradspec._audit._lost import Lost
 from gradspec.law import Finding
 
@@ -39,6 +40,8 @@ class Measured:
     lost: tuple[Lost, ...] = ()
     #: The arguments that are not marked, as others of the call are, and to which a gradient is stopped by name.
     stopped: tuple[str, ...] = ()
+    #: The outputs without a graph that move, beside others with one.
+    graphless: tuple[Graphless, ...] = ()
     #: By the name of a case, the finding of a backward that torch does not call in it.
     uncalled: Mapping[str, Finding] = field(default_factory=dict)
     #: The parameters whose tensors a Function gets inside a list, where torch does not look for them.

@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.utils._pytree import tree_leaves
 
 from gradspec._audit._dependence import fixed_gradient, infinite_at_zero, moves_smoothly, moves_with, zero_gradient
+from gradspec._audit._graphless import Graphless, graphless_in
 from gradspec._audit._hidden import hidden_in_lists
 from gradspec._audit._lost import Lost, is_delivered, lost_of, stopped_in
 from gradspec._audit._lost_within import lost_within
@@ -117,7 +118,7 @@ def _with_lost(
     measured: Measured, subject: Subject, cases: Sequence[Case], still: Measured, profile: Profile, seed: int
 ) -> Measured:
     """Return what was measured with the gradients that are lost, of calls whose noise is held still."""
-    lost, found, stopped = list[Lost](), dict[str, Finding](), list[str]()
+    lost, found, stopped, graphless = list[Lost](), dict[str, Finding](), list[str](), list[Graphless]()
     for case in cases:
         trial = flat_trial(subject, case, still, profile, seed)
         # An operator without a gradient, a graph that serves once: for the laws to say.
@@ -130,7 +131,15 @@ def _with_lost(
             lost += lost_within(subject, trial)
         with suppress(Exception):
             stopped += stopped_in(subject, trial)
-    return replace(measured, lost=tuple(lost), uncalled=found, stopped=tuple(dict.fromkeys(stopped)))
+        with suppress(Exception):
+            graphless += graphless_in(subject, trial)
+    return replace(
+        measured,
+        lost=tuple(lost),
+        uncalled=found,
+        stopped=tuple(dict.fromkeys(stopped)),
+        graphless=tuple(graphless),
+    )
 
 
 class _NoArithmeticError(Exception):

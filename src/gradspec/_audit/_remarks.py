@@ -48,6 +48,9 @@ def of_calls(measured: Measured, *, is_asked: bool = True, is_wrong: bool = Fals
         yield f"The output changes with {listed(ignored)}, and backward returns no gradient for {_it(ignored)}."
     if measured.stopped:
         yield f"A gradient of {listed(measured.stopped)} is stopped by name, as by detach(): it is not judged."
+    if places := sorted({one.place for one in measured.graphless if one.is_by_name}):
+        what = f"output {places[0]} has" if len(places) == 1 else f"outputs {', '.join(map(str, places))} have"
+        yield f"By name, as by detach(), {what} no graph: a loss of {_it(places)} trains nothing."
     if measured.unused:
         yield f"The output does not depend on {listed(measured.unused, 'or')}, by any value that was tried."
     if zero := [name for name in measured.zero if name not in (*measured.unused, *told)]:
@@ -118,7 +121,7 @@ def _limit(laws: Sequence[str], form: str) -> str:
     )
 
 
-def _it(names: Sequence[str]) -> str:
+def _it(names: Sequence[object]) -> str:
     return "them" if len(names) > 1 else "it"
 
 

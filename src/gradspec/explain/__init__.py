@@ -1,7 +1,7 @@
 """Explain a violation by experiments on the function itself; report only what an experiment showed."""
 
 from gradspec.explain._by_differences import ELEMENTS, by_differences
-from gradspec.explain._cut import cut_by, gradient_of, is_stopped
+from gradspec.explain._cut import cut_by, gradient_of, is_cut_by_name, is_stopped
 from gradspec.explain._follows import Explained, beside_others
 from gradspec.explain._instead import instead_of
 from gradspec.explain._misplaced import misplaced
@@ -20,6 +20,7 @@ __all__ = [
     "gradient_of",
     "holds_twice",
     "instead_of",
+    "is_cut_by_name",
     "is_of_noise",
     "is_stopped",
     "misplaced",

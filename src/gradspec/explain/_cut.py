@@ -64,6 +64,16 @@ def is_stopped(trial: Trial, inputs: Inputs, name: str, gradient: Tensor) -> boo
     return found is not None and found.shape == gradient.shape and not torch.allclose(found, gradient)
 
 
+def is_cut_by_name(trial: Trial, inputs: Inputs) -> bool:
+    """Whether a call whose outputs have no graph has one once everything that cuts it by name is left out."""
+    try:
+        with Without(EVERY):
+            y = outputs(trial.spec.function(*inputs.args(inputs.leaves())))
+    except Exception:
+        return True  # what is left of it does not run: nothing is shown
+    return any(isinstance(t, Tensor) and t.requires_grad for t in y)
+
+
 def gradient_of(trial: Trial, inputs: Inputs, name: str) -> Tensor | None:
     """Return the gradient of an argument; None where no graph reaches it."""
     leaves = inputs.leaves()
