@@ -298,6 +298,7 @@ def test_a_write_past_the_version_counter_is_a_write_and_no_noise():
         (lambda x: 3 * x, "The gradient of `x` is the same at all values that were tried"),
         (Root, "Where `x` is zero the value is finite, and its gradient is not."),
         (Zero, "The gradient of `x` is zero at all values that were tried."),
+        (lambda x: x.where(x > 0, -torch.inf), "The output is infinite or NaN in places: what backward gives there"),
     ],
 )
 def test_what_plain_calls_show_is_said(function, text):

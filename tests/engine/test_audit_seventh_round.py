@@ -248,6 +248,31 @@ def test_what_a_reference_cannot_do_is_no_silent_limit_of_torch():
     assert not any("A limit of torch" in one for one in told.remarks)
 
 
+class LosesBoth(Function):
+    """Of an output that no loss uses it drops what comes from the other one, too."""
+
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        ctx.set_materialize_grads(False)
+        return x * w, x + w
+
+    @staticmethod
+    def backward(ctx, of_product, of_sum):
+        if of_product is None or of_sum is None:
+            return None, None
+        x, w = ctx.saved_tensors
+        return w * of_product + of_sum, x * of_product + of_sum
+
+
+def test_what_the_function_does_to_a_compiled_gradient_is_no_limit_of_torch():
+    laws = ["primal", "surrogate", "undefined_cotangent", "compile_jvp", "export"]
+    told = audit(LosesBoth, ["(randn(3), randn(3))"], laws=laws)
+    assert [verdict.law for verdict in told.report.violations] == ["undefined_cotangent"]
+    assert {v.law for v in told.report.verdicts if v.status is Status.NOT_PROMISED} >= {"compile_jvp"}
+    assert not any("A limit of torch" in one for one in told.remarks)
+
+
 class WritesOverItsArgument(Function):
     @staticmethod
     def forward(ctx, x):

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from gradspec import Case, OperatorSpec, Status, verify
+from gradspec import Case, OperatorSpec, Status, audit, verify
 from gradspec._engine._check import run_check
 from gradspec._engine._plan import plan
 from gradspec.findings import findings
@@ -155,6 +155,25 @@ def test_a_defect_is_seen_by_its_law(name, law):
     spec = replace(spec, supports=replace(spec.supports, vmap=True if law == "vmap" else None))
     report = verify([spec], [NAMED["primal"], NAMED["vjp"], NAMED[law]])
     assert any(v.status is Status.BROKEN for v in report.of(law=law)), report.of(law=law)
+
+
+def test_a_needless_gradient_of_an_operator_is_named_by_its_argument():
+    @torch.library.custom_op("gradspec_tests::needless_product", mutates_args=())
+    def product(x: Tensor, weight: Tensor) -> Tensor:
+        return x * weight
+
+    product.register_autograd(
+        lambda ctx, y_bar: (y_bar * ctx.saved_tensors[1], y_bar * ctx.saved_tensors[0]),
+        setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
+    )
+
+    def within(x: Tensor, weight: Tensor) -> Tensor:
+        return product(x.exp(), weight)
+
+    inner = "argument 1 of the operator gradspec_tests_needless_product"
+    for function, named in ((product, "`weight`"), (within, inner)):
+        (verdict,) = audit(function, ["(randn(3), randn(3))"], laws=[NAMED["needs_input_grad"]]).report.verdicts
+        assert named in verdict.finding.message, verdict.finding.message
 
 
 def test_the_first_run_saw_what_opcheck_does_not():

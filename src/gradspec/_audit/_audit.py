@@ -250,13 +250,14 @@ def audit(
     if measured.keeps_state and not subject.has_reference:
         report = with_unjudged(report, spec.name, made, laws, measured)
     ignored = tuple(name for name in measured.ignored if name not in subject.zero)
-    shown = replace(measured, zero=found.measured.zero, ignored=ignored)
-    is_wrong = any(v.law == "surrogate" and v.status is Status.BROKEN for v in report.verdicts)
+    is_partly_finite = measured.is_partly_finite and not subject.has_reference
+    shown = replace(measured, zero=found.measured.zero, ignored=ignored, is_partly_finite=is_partly_finite)
+    is_wrong = _is_broken(report, "surrogate")
     seen = [
         *found.remarks,
         *of_copies(subject.written),
         *map(said, of_calls(shown, is_asked="surrogate" in report.laws, is_wrong=is_wrong)),
-        *of_report(report, is_wrong=is_wrong),
+        *of_report(report, is_wrong=is_wrong or _is_broken(report, "undefined_cotangent")),
         *filter(None, (anew, found_by_sweep)),
     ]
     if measured.is_noisy:
@@ -285,6 +286,11 @@ def audit(
     # Without placements `sharded` says nothing.
     text, remarks = proposed(proposal, measured, without_ranks(raw), chosen, profile, seed)
     return Audit(report=report, proposal=text, remarks_of_proposal=remarks)
+
+
+def _is_broken(report: Report, law: str) -> bool:
+    """Whether a law is broken on a case."""
+    return any(verdict.status is Status.BROKEN for verdict in report.of(law=law))
 
 
 def _source(path: str, spec: FunctionSpec, cases: Sequence[Case], subject: Subject) -> Source:

@@ -54,6 +54,8 @@ class Measured:
     fixed: tuple[str, ...] = ()
     #: The arguments at whose zero the value is finite and the gradient is not.
     infinite_at_zero: tuple[str, ...] = ()
+    #: Whether the output of a call is infinite or NaN in places, and finite in others.
+    is_partly_finite: bool = False
     #: Whether it computes in float32 where it is given float64.
     in_float32: bool = False
     #: What the first plain call that failed raised, and on which case.

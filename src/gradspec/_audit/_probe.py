@@ -23,7 +23,7 @@ from gradspec._audit._subject import Subject
 from gradspec._audit._trials import copied, flat_trial, takes_gradient
 from gradspec._audit._uncalled import uncalled
 from gradspec.law import Finding, Trial, shown
-from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
+from gradspec.laws.tensor.support._call import Inputs, differentiable, gradients, like, outputs
 from gradspec.laws.tensor.support._compare import describe
 from gradspec.laws.tensor.support._generators import seeded
 from gradspec.laws.tensor.support._held_still import held_still
@@ -69,6 +69,7 @@ def measure(subject: Subject, cases: Sequence[Case], profile: Profile, seed: int
         stateful_backward=any(one.stateful_backward for one in seen),
         other_dtype=next((one.other_dtype for one in seen if one.other_dtype), None),
         moved=tuple(dict.fromkeys(name for one in seen for name in one.moved)),
+        is_partly_finite=any(one.is_partly_finite for one in seen),
         nested=nested,
     )
     if not measured.stateful:
@@ -166,6 +167,7 @@ class _Seen:
     stateful_backward: bool
     #: The dtype of an output that has another one than the arguments, and theirs.
     other_dtype: tuple[str, str] | None
+    is_partly_finite: bool
 
     @classmethod
     def of(cls, trial: Trial) -> _Seen:
@@ -200,6 +202,7 @@ class _Seen:
             stateful=differs and stateful,
             stateful_backward=not differs and _moves_in_backward(trial, inputs),
             other_dtype=_other_dtype(y, inputs),
+            is_partly_finite=len({bool(one) for t in y if differentiable(t) for one in t.isfinite().unique()}) > 1,
         )
 
 

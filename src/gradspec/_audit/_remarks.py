@@ -51,6 +51,8 @@ def of_calls(measured: Measured, *, is_asked: bool = True, is_wrong: bool = Fals
     if places := sorted({one.place for one in measured.graphless if one.is_by_name}):
         what = f"output {places[0]} has" if len(places) == 1 else f"outputs {', '.join(map(str, places))} have"
         yield f"By name, as by detach(), {what} no graph: a loss of {_it(places)} trains nothing."
+    if measured.is_partly_finite:
+        yield "The output is infinite or NaN in places: what backward gives there is judged beside a reference only."
     if measured.unused:
         yield f"The output does not depend on {listed(measured.unused, 'or')}, by any value that was tried."
     if zero := [name for name in measured.zero if name not in (*measured.unused, *told)]:
@@ -77,7 +79,7 @@ def of_report(report: Report, *, is_wrong: bool = False) -> Iterator[str]:
 
     Args:
         report: what the laws found.
-        is_wrong: whether backward itself is wrong: that compiled code differentiates forward is right then.
+        is_wrong: whether backward itself is wrong: that compiled code gives another result is no limit of torch then.
     """
     silent = dict.fromkeys(
         verdict.law

@@ -23,7 +23,7 @@ from gradspec._one_line import listed
 from gradspec.law import HOLDS, Finding, Law, Rank, Status, Trial, broken, not_applicable, shown
 from gradspec.laws.tensor.support._call import Inputs, like, outputs, vjp
 from gradspec.laws.tensor.support._compare import compare_all, describe
-from gradspec.laws.tensor.support._graph import classes_behind, leaves_behind
+from gradspec.laws.tensor.support._graph import classes_behind, is_of_operator, leaves_behind, of_operator
 from gradspec.laws.tensor.support._reference import is_of_module, marked, plain_call
 from gradspec.laws.tensor.support._spying import spying
 
@@ -124,8 +124,12 @@ def _wasted(ctx: Any, returned: tuple[Any, ...]) -> int | None:
 
 def _nobody_asked(trial: Trial, cls: type, place: int, raw: Tensor) -> Finding:
     names = list(Inputs.of(trial).values)
-    is_own = trial.spec.autograd_function is cls and place < len(names)
-    what = f"`{names[place]}`" if is_own else f"argument {place} of {cls.__name__}.apply"
+    overload = getattr(trial.spec, "overload", None)
+    is_own = trial.spec.autograd_function is cls
+    if overload is not None and is_of_operator(cls):
+        is_own = of_operator(cls) == overload._schema.name.replace("::", "_")
+    inner = f"the operator {of_operator(cls)}" if is_of_operator(cls) else f"{cls.__name__}.apply"
+    what = f"`{names[place]}`" if is_own and place < len(names) else f"argument {place} of {inner}"
     return broken(
         f"backward computes a gradient for {what} also where none is asked for",
         argument=f"what backward returns for {what}",

@@ -33,6 +33,11 @@ def is_of_operator(cls: type) -> bool:
     return cls.__module__ == "torch._library.autograd"
 
 
+def of_operator(cls: type) -> str:
+    """Return the name of the Function that torch.library makes of an operator, without the overload: of `ns::add`."""
+    return cls.__name__.removeprefix("GeneratedBackwardFor_").rpartition("_")[0]
+
+
 def leaves_behind(y: Any) -> list[Tensor]:
     """Return the leaves to which the graph of an output leads."""
     leaves = (getattr(node, "variable", None) for node in nodes_behind(y))
