@@ -66,7 +66,10 @@ def refused_call(measured: Measured) -> Finding:
 #: What is said in the place of a gradient that nothing can be compared with.
 _KEEPS_STATE = Finding(
     status=Status.VACUOUS,
-    message="the gradient is not judged: the function keeps state, and two calls with the same arguments differ",
+    message=(
+        "the gradient is not judged: the function keeps state, and two calls with the same arguments differ, so do "
+        "those of torch.utils.checkpoint, which runs forward again for backward"
+    ),
     likely="audit a core that takes the state as an argument, or give a reference",
 )
 
