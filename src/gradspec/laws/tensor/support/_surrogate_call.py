@@ -11,6 +11,7 @@ from gradspec.laws.tensor.support._call import Inputs, fresh, gradients
 from gradspec.laws.tensor.support._detached import held_still
 from gradspec.laws.tensor.support._differences import inner
 from gradspec.laws.tensor.support._reference import is_stand_in, on_spec_side
+from gradspec.laws.tensor.support._rejection import along_samples
 
 #: The attribute of a surrogate in which what `detach()` stops is not held still.
 MOVES = "gradspec_moves"
@@ -39,6 +40,8 @@ def along_direction(
     if not is_stand_in(trial.spec.surrogate) and MOVES not in trial.spec.surrogate.__dict__:
         # An audit judges what is stopped by name, see `declared_zero`.
         surrogate = held_still(surrogate, x)
+    if trial.spec.noise is not None:
+        surrogate = along_samples(surrogate, x)
 
     def along(step: float) -> float:
         moved = [a + step * b for a, b in zip(x, u, strict=True)]
