@@ -45,6 +45,17 @@ def found(law, primal=square, surrogate=square):
     return verdict.finding
 
 
+def test_a_call_that_raises_is_one_finding():
+    def with_steps(x, steps=60):
+        return x * x
+
+    spec = FunctionSpec(Square.apply, with_steps, name="square", cases=lambda make: [(make(3),)])
+    report = verify([spec], laws=select_laws(("primal", "vjp", "uninitialized_memory", "surrogate")))
+    (primal,) = report.failures
+    assert (primal.law, primal.status) == ("primal", Status.ERROR)
+    assert "takes 2 positional arguments but 3 were given" in primal.finding.message
+
+
 ENDS = {
     "ended the interpreter: os._exit(0)": lambda x: os._exit(0),
     "raised SystemExit: 0": lambda x: sys.exit(0),

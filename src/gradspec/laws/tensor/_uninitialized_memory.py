@@ -87,5 +87,6 @@ UNINITIALIZED_MEMORY = Law(
     family="values",
     statement=r"F_{\text{new memory filled}}(x) = F(x)",
     check=_check,
+    requires=("primal",),
     doc=__doc__ or "",
 )

@@ -47,7 +47,8 @@ class _Samples(TorchFunctionMode):
         which, sample, concentration = next(self._noted, (None, found, given))
         if which is not func or sample.shape != found.shape:
             return found
-        return found + (sample + _SLOPES[func](sample, concentration, given - concentration) - found).detach()
+        moved: Tensor = sample + _SLOPES[func](sample, concentration, given - concentration)
+        return found + (moved - found).detach()
 
 
 def along_samples(
