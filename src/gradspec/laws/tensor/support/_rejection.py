@@ -25,7 +25,10 @@ def _dirichlet(sample: Tensor, concentration: Tensor, step: Tensor) -> Tensor:
 
 
 #: How a sample moves with its concentration, by torch's sampler.
-_SLOPES = {torch._standard_gamma: _gamma, torch._sample_dirichlet: _dirichlet}
+_SLOPES: dict[Any, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
+    torch._standard_gamma: _gamma,
+    torch._sample_dirichlet: _dirichlet,
+}
 
 
 class _Samples(TorchFunctionMode):
