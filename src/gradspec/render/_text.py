@@ -200,13 +200,14 @@ def _failure_lines(verdict: Verdict, *, details: bool) -> Iterator[str]:
     yield ""
     for said in _quantity_once(finding.message, finding.argument):
         yield indent(said, "  ")
-    at = f"   at {finding.index}" if finding.index and "\n" not in finding.got else ""
+    index = finding.index if finding.index != "[]" else ""  # of a scalar
+    at = f"   at {index}" if index and "\n" not in finding.got else ""
     for label, value in (("got", finding.got and finding.got + at), ("expected", finding.expected)):
         if value:
             yield _labelled(f"      {label:<10} ", value)
     place = str(finding.details.get("place", ""))
-    if at == "" and (finding.index or place):
-        yield _labelled("      at         ", finding.index or place)
+    if at == "" and (index or place):
+        yield _labelled("      at         ", index or place)
     if also := finding.details.get(ALSO):
         yield _labelled("      also       ", also)
     if details:
