@@ -66,7 +66,7 @@ def finding_blocks(
     passed = [of_spec(line(one.found), one) for one in asked if not (one.fails or details)]
     questions = [of_spec(question(one.found), one) for one in new if one.is_question and one.is_asked]
     unasked = [of_spec(line(one.found, why=True), one) for one in new if not one.is_asked]
-    yield from _block("No failure", passed, style)
+    yield from _block("Does not fail the run", passed, style)
     yield from _block("Questions", questions, style)
     yield from _block("Not asked about", unasked, style)
 
