@@ -80,7 +80,7 @@ def both(q, k):
         (
             made(lambda x: x.softmax(0), lambda g, x: g * x.softmax(0)),
             "(randn(5),)",
-            "is added all along dimension 0: a sum over it is missing, or wrong",
+            "is added all along dimension 0: a term that is the same there is missing, or wrong",
         ),
     ],
 )

@@ -80,8 +80,14 @@ def test_a_function_that_bends_and_does_not_jump_is_held_to_its_digits(case: str
 
 @pytest.mark.parametrize(
     ("function", "jump"),
-    [(math.sin, 0.0), (abs, 0.0), (lambda t: max(t - 0.123, 0.0), 0.0), (lambda t: 1e-7 * math.floor(3 * t), 1e-7)],
-    ids=["smooth", "a bend", "a bend aside", "steps"],
+    [
+        (math.sin, 0.0),
+        (abs, 0.0),
+        (lambda t: max(t - 0.123, 0.0), 0.0),
+        (lambda t: 1e-3 / (t - 1.2345), 0.0),
+        (lambda t: 1e-7 * math.floor(3 * t), 1e-7),
+    ],
+    ids=["smooth", "a bend", "a bend aside", "a pole", "steps"],
 )
 def test_a_jump_is_measured(function, jump: float) -> None:
     assert jump_of(function, size=1.0) == pytest.approx(jump, rel=0.1)

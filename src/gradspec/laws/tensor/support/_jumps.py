@@ -16,7 +16,7 @@ LINES = ((9.0, 257), (40.0, 1025))
 ORDER = 6
 #: The largest coefficient of a difference of that order: what a jump by 1 leaves of it.
 _OF_ONE = 10.0
-#: How often the line is narrowed to where the largest difference is: a bend shrinks with it, and a jump does not.
+#: How often the line is narrowed to where the largest difference is: a jump stays as large as it is.
 NARROWED = 2
 #: How many operations of torch a search may take, on all lines: what iterates without an end in sight is not searched.
 _OPERATIONS = 1_500_000
@@ -74,7 +74,8 @@ def _jump(along: Callable[[float], float], length: float, points: int, least: fl
         differences = torch.diff(values, n=ORDER).abs()
         place = int(differences.argmax())
         here = float(differences[place]) / _OF_ONE
-        if not least < here < float("inf") or here < found / 4 < float("inf"):
+        is_one = found == float("inf") or found / 4 <= here <= 4 * found  # a bend shrinks there, and a pole grows
+        if not least < here < float("inf") or not is_one:
             return 0.0
         found = min(found, here)
         left, right = float(steps[place]), float(steps[place + ORDER])

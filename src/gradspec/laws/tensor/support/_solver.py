@@ -74,8 +74,7 @@ def of_a_solver(
         return replace(finding, message=f"{finding.message}, in digits that float32 does not hold", rank=Rank.WASTE)
     if error > _MOST * derivative:
         return finding
-    jumps = (jump_of(along, size=size, least=error / 64) for along in lines)
-    jump = next((jump for jump in jumps if 0 < jump <= _MOST * size), 0.0)  # beside a pole are larger ones
+    jump = next(filter(None, (jump_of(along, size=size, least=error / 64) for along in lines)), 0.0)
     if not jump or error > 64 * jump:
         return finding
     said = (
