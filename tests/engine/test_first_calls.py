@@ -9,7 +9,7 @@ import torch
 from torch.autograd import Function
 
 from gradspec import audit
-from gradspec.findings import judge
+from gradspec.findings import findings, judge
 
 KNOWN: dict[tuple[int, bool], torch.Tensor] = {}
 ALIKE: dict[int, torch.Tensor] = {}
@@ -69,6 +69,16 @@ def test_one_call_is_asked_after_the_same_call_with_another_option():
 
     assert [one.verdict.law for one in found] == ["earlier_calls"]
     assert found[0].verdict.finding.reason.evidence == {"argument": "is_scaled", "value": False}
+
+
+def without_a_cache(x: torch.Tensor, is_scaled: bool) -> torch.Tensor:
+    return x @ basis(x.shape[-1], is_scaled).to(x.dtype)
+
+
+def test_what_is_wrong_behind_other_calls_alone_follows():
+    laws = ["primal", "vjp", "earlier_calls", "compile", "compile_grad"]
+    report = audit(KeyedBySize, CALLS, laws=laws, reference=without_a_cache).report
+    assert {one.verdict.law for one in findings(report)} == {"earlier_calls"}
 
 
 @pytest.mark.parametrize(("function", "calls"), [(Keyed, CALLS), (Keyed, CALLS[:1]), (OfTheProcess, CALLS[:1])])

@@ -12,6 +12,7 @@ from gradspec._audit._how_wrong import with_how_wrong
 from gradspec._audit._lost import with_lost
 from gradspec._audit._measured import Measured
 from gradspec._audit._named_rows import with_named_rows
+from gradspec._audit._of_earlier import with_earlier
 from gradspec._audit._of_writes import with_writes
 from gradspec._audit._single import with_float32
 from gradspec._audit._subject import Subject
@@ -33,6 +34,7 @@ def explained(
 ) -> Report:
     """Return the report of an audit with the causes that plain calls show."""
     report = with_first_calls(report, subject, cases, measured, profile, seed)
+    report = with_earlier(report, subject, cases, measured, laws, profile, seed)
     report = with_float32(report, subject, cases, measured, laws, profile, seed)
     report = with_named_rows(report, subject, cases, measured, laws, profile, seed)
     if not subject.has_reference and are_asked():  # a reference says what backward should be: nothing is left to guess

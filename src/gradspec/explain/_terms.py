@@ -52,7 +52,8 @@ def missing_sum(wrong: Wrong) -> Reason | None:
                 continue
             if size > 2 and _is_constant(ratio, dim, off) and not _is_constant(right, dim, off):
                 term = "the same number" if name == _CONSTANT else f"the same multiple of {name}"
-                said = f"right once {term} is added all along dimension {dim}: a term that is the same there is missing, or wrong"
+                what = "a term that is the same there is missing, or wrong"
+                said = f"right once {term} is added all along dimension {dim}: {what}"
                 return Reason(kind="sum term", words=said, evidence={"of": name, "dimension": dim})
     return None
 

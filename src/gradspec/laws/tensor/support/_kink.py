@@ -18,8 +18,8 @@ ON_A_KINK = Reason(kind="kink", words="")
 #: Why a gradient is wrong along a direction in which what is equal moves alike, and right beside it.
 TIES = Reason(
     kind="ties",
-    words="right where no elements tie; where some do, their gradients do not add up to the derivative of the result as "
-    "all of them move together",
+    words="right where no elements tie; where some do, their gradients do not add up to the derivative of the result "
+    "as all of them move together",
 )
 #: How far beside a kink the function is judged: farther than all but the longest steps of the central differences.
 DISTANCE = 0.05
