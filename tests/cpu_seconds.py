@@ -22,6 +22,8 @@ _KEY = pytest.StashKey[Counter[str]]()
 DEAR = Path(__file__).with_name("slow_cases.txt")
 #: CPU seconds from which a case of a test is slow; of several cases the cheapest stays quick up to three times these.
 MOST = 0.4
+#: What holds the words to the code: asked of each change, whatever it costs.
+ALWAYS = ("tests/pages/", "tests/test_readme.py", "tests/test_sentences.py", "tests/test_how_to.py")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -91,7 +93,9 @@ def dear(spent: Mapping[str, float]) -> list[str]:
     for name in sorted(spent, key=spent.__getitem__):
         cases.setdefault(name.partition("[")[0], []).append(name)
     stay = {names[0] for names in cases.values() if len(names) > 1 and spent[names[0]] <= 3 * MOST}
-    return sorted(name for name in spent if spent[name] > MOST and name not in stay)
+    return sorted(
+        name for name, cost in spent.items() if cost > MOST and name not in stay and not name.startswith(ALWAYS)
+    )
 
 
 def _spent() -> float:

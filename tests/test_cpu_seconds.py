@@ -67,6 +67,9 @@ def test_each_dear_case_is_listed_once_and_of_a_test_that_is_there() -> None:
 def test_the_cheapest_case_of_a_test_stays_quick_unless_it_is_dear_itself() -> None:
     assert dear({"f::a[1]": 0.9, "f::a[2]": 0.8, "f::a[3]": 0.1}) == ["f::a[1]", "f::a[2]"]
     assert dear({"f::a[1]": 0.9, "f::a[2]": 0.8}) == ["f::a[1]"]
+    assert dear({"tests/pages/test_pages.py::a": 9.0, "tests/laws/test_laws.py::a": 9.0}) == [
+        "tests/laws/test_laws.py::a"
+    ]
     assert dear({"f::a[1]": 2.0, "f::a[2]": 1.6, "f::b": 0.6, "f::c": 0.4}) == ["f::a[1]", "f::a[2]", "f::b"]
 
 
