@@ -14,7 +14,7 @@ from gradspec.law import Status
 from gradspec.laws import LAWS
 
 SURROGATE = [law for law in LAWS if law.name == "surrogate"]
-REMARK = "By name, as by detach(), output 1 has no graph: a loss of it trains nothing."
+REMARK = "Output 1 has no graph: a loss of it trains nothing."
 
 
 def detached(x: Tensor) -> tuple[Tensor, Tensor]:

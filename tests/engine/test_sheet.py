@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from gradspec.functions import FUNCTIONS, GRAD_FACTOR
+from gradspec.functions import FUNCTIONS, GRAD_FACTOR, GradFactor, grad_factor
 from gradspec.spec import Formula, FunctionSpec
 from gradspec.spec._formula_tex import formula_tex, stated_tex, sympy_formula
 from gradspec.spec._kinds import spec_sheet
@@ -21,6 +21,20 @@ def test_backward_and_forward_mode_are_the_derivatives_of_the_surrogate():
         "forward_mode": r"\dot{y} = f\,\dot{x}",
     }
     assert formula_tex(CUBE)["backward"] == r"\bar{x} = 3 x^{2}\,\bar{y}"
+
+
+@pytest.mark.parametrize(
+    ("function", "called"),
+    [
+        (GradFactor.apply, ("gradspec.functions.GradFactor", True)),
+        (grad_factor, ("gradspec.functions.grad_factor", False)),
+        (lambda x, f: x, ("", False)),
+    ],
+)
+def test_what_a_call_names_is_told_by_its_public_name(function, called):
+    sheet = spec_sheet(replace(GRAD_FACTOR, function=function, implementation=None, documented=()), "here")
+
+    assert (sheet["called"], sheet["is_class"]) == called
 
 
 def test_a_sum_before_a_vector_stands_in_parentheses():

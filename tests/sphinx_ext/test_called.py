@@ -34,7 +34,7 @@ def head(built: Built) -> str:
 
 
 def test_a_class_whose_apply_is_called_is_shown_with_its_name_and_its_docstring(project: Project) -> None:
-    built = of(project, BARE, called="demo:Scale", is_class=True).build()
+    built = of(project, BARE, called="demo.Scale", is_class=True).build()
     assert (built.returncode, built.warnings) == (0, [])
     assert head(built).startswith("demo. Scale.apply ( x : Tensor")
     assert "Scale a gradient." in head(built)
@@ -42,7 +42,7 @@ def test_a_class_whose_apply_is_called_is_shown_with_its_name_and_its_docstring(
 
 
 def test_a_call_that_this_build_cannot_import_is_shown_by_its_name_alone(project: Project) -> None:
-    built = of(project, BARE, called="elsewhere:scale", is_class=False).build()
+    built = of(project, BARE, called="elsewhere.scale", is_class=False).build()
     assert (built.returncode, built.warnings) == (0, [])
     assert head(built).startswith("elsewhere. scale ( x : Tensor")
     assert "elsewhere.scale py:function" in listed(built)
@@ -60,7 +60,7 @@ Again
 @pytest.mark.parametrize("option", ["   :no-index:\n", ""], ids=["no-index", "without"])
 def test_a_second_page_of_a_spec_asks_for_no_index(project: Project, option: str) -> None:
     (project.source / "again.rst").write_text(TWIN.replace("   :no-index:\n", option), encoding="utf-8")
-    built = of(project, BARE.replace("matrix", "matrix\nagain"), called="demo:Scale", is_class=True).build()
+    built = of(project, BARE.replace("matrix", "matrix\nagain"), called="demo.Scale", is_class=True).build()
     assert "demo.Scale" in built.html("again")
     if option:
         assert (built.returncode, built.warnings) == (0, [])
@@ -107,6 +107,6 @@ class Mine(Function):
 def test_what_a_class_has_from_torch_is_listed_where_it_is_asked_for(project: Project, option: str) -> None:
     with (project.source / "demo.py").open("a", encoding="utf-8") as file:
         file.write(INHERITING)
-    built = of(project, BARE.replace(" scale\n", f" scale\n{option}", 1), called="demo:Mine", is_class=True).build()
+    built = of(project, BARE.replace(" scale\n", f" scale\n{option}", 1), called="demo.Mine", is_class=True).build()
     assert ("demo.Mine.mark py:method" in listed(built)) == bool(option)
     assert ("Inherited from" in built.html()) == bool(option)

@@ -49,8 +49,8 @@ def of_calls(measured: Measured, *, is_asked: bool = True, is_wrong: bool = Fals
     if measured.stopped:
         yield f"A gradient of {listed(measured.stopped)} is stopped by name, as by detach(): it is not judged."
     if places := sorted({one.place for one in measured.graphless if one.is_by_name}):
-        what = f"output {places[0]} has" if len(places) == 1 else f"outputs {', '.join(map(str, places))} have"
-        yield f"By name, as by detach(), {what} no graph: a loss of {_it(places)} trains nothing."
+        what = f"Output {places[0]} has" if len(places) == 1 else f"Outputs {', '.join(map(str, places))} have"
+        yield f"{what} no graph: a loss of {_it(places)} trains nothing."
     if measured.is_partly_finite:
         yield "The output is infinite or NaN in places: what backward gives there is judged beside a reference only."
     if measured.unused:

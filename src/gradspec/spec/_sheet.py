@@ -22,6 +22,7 @@ from gradspec.spec._text import TextSpec
 
 def common_sheet(spec: Spec, path: str) -> dict[str, Any]:
     """Return what the sheet of every spec says; `path` is where it is, as `gradspec check` takes it."""
+    called = _called(spec)
     return {
         "kind": spec.kind,
         "path": path,
@@ -29,8 +30,8 @@ def common_sheet(spec: Spec, path: str) -> dict[str, Any]:
         "version": spec.version,
         "summary": spec.headline,
         "documented": [qualified_name(document) for document in spec.documented],
-        "called": _home_of(_called(spec)),
-        "is_class": isinstance(spec.documented[0] if spec.documented else _called(spec), type),
+        "called": qualified_name(called) if _home_of(called) else "",
+        "is_class": isinstance(spec.documented[0] if spec.documented else called, type),
         "arguments": [asdict(argument) for argument in spec.arguments],
         "supports": asdict(spec.supports) if spec.supports is not None else {},
         "references": [asdict(reference) for reference in spec.references],

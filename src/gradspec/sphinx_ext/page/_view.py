@@ -43,7 +43,7 @@ class View:
     def target(self) -> str:
         """The qualified name of the documented class or function, or else of what is called, if it can be imported."""
         documents = self.sheet["documented"]
-        return str(documents[0]) if documents else self.sheet.get("called", "").replace(":", ".") or self.name
+        return str(documents[0]) if documents else self.sheet.get("called") or self.name
 
     @property
     def call(self) -> str:
