@@ -71,8 +71,8 @@ halve
     [
         ("doubling:Twice", "twice", "Twice", ""),
         ("doubling::twice", "doubling_twice", "doubling::twice(Tensor x)", ""),
-        ("doubling:halve", "halve", "halve", ""),  # its title is an id as the name of the spec is
-        ("doubling:halve", "halve", 'href="#spec-halve"', REST),
+        ("doubling:halve", "halve", "halve", ""),  # its title is an id
+        ("doubling:halve", "halve", 'href="#doubling.halve"', REST),
     ],
 )
 def test_the_page_that_init_writes_is_built(tmp_path: Path, target: str, page: str, shown: str, rest: str) -> None:
