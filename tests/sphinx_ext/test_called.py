@@ -48,11 +48,25 @@ def test_a_call_that_this_build_cannot_import_is_shown_by_its_name_alone(project
     assert "elsewhere.scale py:function" in listed(built)
 
 
+TITLED = """\
+scale
+=====
+
+.. gradspec-function:: scale
+
+:gradspec:spec:`scale`
+
+.. toctree::
+
+   vjp
+   matrix
+"""
+
+
 def test_a_name_that_is_the_id_of_the_title_too_is_two_targets(project: Project) -> None:
     """What is called has no name here (a lambda, or one of torch), so that the name of the spec stands in its place."""
-    page = "scale\n=====\n\n.. gradspec-function:: scale\n\n:gradspec:spec:`scale`\n\n.. toctree::\n\n   vjp\n   matrix\n"
-    (project.source / "index.md").unlink(missing_ok=True)
-    (project.source / "index.rst").write_text(page, encoding="utf-8")
+    (project.source / "index.md").unlink()
+    (project.source / "index.rst").write_text(TITLED, encoding="utf-8")
     project.write(replace(report(project), sheets={"scale": {**SHEET, "documented": [], "called": ""}}))
     built = project.build()
     assert (built.returncode, built.warnings) == (0, [])
