@@ -9,6 +9,7 @@ from torch.autograd import Function
 
 from gradspec import audit
 from gradspec.findings import judge
+from gradspec.law import Status
 
 
 class Scale(Function):
@@ -105,3 +106,105 @@ def test_the_parameters_of_a_module_are_judged_beside_a_reference(module, call, 
     assert [one.law for one in failing] == (["surrogate"] if said else [])
     assert not said or said in failing[0].finding.message
     assert module.state_dict().get("square", torch.tensor([0.8]))[0] == pytest.approx(0.8)
+
+
+class Padded(Function):
+    @staticmethod
+    def forward(ctx, weight, indices):
+        ctx.save_for_backward(indices)
+        ctx.rows = len(weight)
+        return weight[indices]
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (indices,) = ctx.saved_tensors
+        y_bar = y_bar * (indices != 0)[:, None]
+        return y_bar.new_zeros(ctx.rows, y_bar.shape[-1]).index_add_(0, indices, y_bar), None
+
+
+class TrainsThePadding(Padded):
+    @staticmethod
+    def backward(ctx, y_bar):
+        (indices,) = ctx.saved_tensors
+        return y_bar.new_zeros(ctx.rows, y_bar.shape[-1]).index_add_(0, indices, y_bar), None
+
+
+class Table(nn.Module):
+    """An embedding with a padding, in float64 and without an input of floating point."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+        self.weight = nn.Parameter(torch.arange(12, dtype=torch.float64).reshape(4, 3))
+
+    def forward(self, indices):
+        return self.function.apply(self.weight, indices)
+
+
+@pytest.mark.parametrize(("function", "law"), [(Padded, ""), (TrainsThePadding, "vjp")])
+def test_a_reference_that_reads_a_parameter_says_its_gradient_too(function, law):
+    table = Table(function)
+    found = audit(
+        table,
+        ["(tensor([1, 2, 0]),)"],
+        reference=lambda indices: nn.functional.embedding(indices, table.weight, padding_idx=0),
+        laws=["primal", "vjp", "surrogate", "layout"],
+    )
+    failing = [one.found.verdict for one in judge(found.report).findings if one.fails]
+
+    assert [one.law for one in failing] == ([law] if law else [])
+    assert not law or "gradient of `weight`" in failing[0].finding.message
+
+
+def test_a_reference_finds_the_numbers_of_the_call_in_the_module():
+    """float32 parameters, float64 inputs, and other rows of the parameters under vmap."""
+    linear = nn.Linear(3, 2)
+    laws = ["primal", "vjp", "vmap"]
+    found = audit(linear, ["(randn(4, 3),)"], reference=lambda x: x @ linear.weight.T + linear.bias, laws=laws)
+
+    assert [one.status for one in found.report.verdicts] == [Status.HOLDS] * 3
+    assert linear.weight.dtype is torch.float32
+    assert linear.weight.grad is None
+
+
+def test_vmap_leaves_the_parameters_that_a_reference_does_not_read():
+    linear, own = nn.Linear(3, 2).double(), nn.Linear(3, 2).double()
+    own.load_state_dict(linear.state_dict())
+    found = audit(linear, ["(randn(4, 3),)"], reference=own, laws=["vmap"])
+
+    assert [one.status for one in found.report.verdicts] == [Status.HOLDS]
+
+
+class Stale(Function):
+    @staticmethod
+    def forward(ctx, weight, scale):
+        ctx.scale = scale
+        return weight * scale
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return y_bar * ctx.scale, None
+
+
+class Counts(nn.Module):
+    """Reads a buffer in backward that the next call writes to."""
+
+    def __init__(self, kept):
+        super().__init__()
+        self.kept = kept
+        self.weight = nn.Parameter(torch.linspace(0.5, 1.5, 3, dtype=torch.float64))
+        self.register_buffer("scale", torch.ones((), dtype=torch.float64))
+
+    def forward(self, x):
+        self.scale.add_(1)
+        return x * Stale.apply(self.weight, self.kept(self.scale))
+
+
+@pytest.mark.parametrize("reference", [None, lambda x: 2 * x * torch.linspace(0.5, 1.5, 3, dtype=torch.float64)])
+@pytest.mark.parametrize(("kept", "law"), [(torch.clone, ""), (lambda scale: scale, "interleaved")])
+def test_a_buffer_that_the_next_call_moves_is_kept_for_backward(kept, law, reference):
+    found = audit(Counts(kept), ["(randn(2, 3),)"], reference=reference, laws=["surrogate", "interleaved"])
+    failing = [one.found.verdict for one in judge(found.report).findings if one.fails]
+
+    assert [one.law for one in failing] == ([law] if law else [])
+    assert not law or failing[0].finding.likely.startswith("backward reads `scale`, which the next call writes to")

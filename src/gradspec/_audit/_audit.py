@@ -242,7 +242,7 @@ def audit(
     checks = plan([spec], chosen, profile, seed=seed, paths=paths)
     how: Any = {"seed": seed, "paths": paths, "jobs": jobs, "progress": progress, "known": known}
     raw = run_plan(checks, [spec], chosen, profile, **how, given=given)
-    raw = with_parameters(raw, subject, made, found.measured, chosen, profile, seed)
+    raw = with_parameters(raw, subject, made, found.measured, measured.wrt, chosen, profile, seed)
     said = in_words(subject, made)
     if why_lost(profile.device):  # no experiment explains what was found
         return Audit(report=with_remarks(reworded(raw, said), spec.name, found.remarks), proposal="")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import keyword
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +30,6 @@ def with_state(subject: Subject, module: torch.nn.Module, cases: tuple[Case, ...
             f"{subject.name} has the parameter {lazy}, which has no shape yet: call it once, then audit it"
         )
     names = _arguments_for(kept, subject.signature)
-    recurrent = [child for child in module.modules() if isinstance(child, torch.nn.RNNBase)]
 
     fixed = frozenset(name for name, full in names.items() if not kept[full].requires_grad)
     moving = frozenset(n for n in fixed if module.get_submodule(names[n].rpartition(".")[0]).training)
@@ -45,12 +44,11 @@ def with_state(subject: Subject, module: torch.nn.Module, cases: tuple[Case, ...
         try:
             return backward.with_state(torch.func.functional_call(module, state, args, kwargs), state)
         finally:
-            for child in recurrent:  # it has a list of its parameters too, and only looks into it at its next call
-                child._update_flat_weights()
+            _own_weights(module)
 
     functional.__module__ = type(module).__module__
     extra = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in names]
-    dtype = _widest(cases)
+    dtype = _widest(cases, kept.values())
     state = {name: _in_dtype(kept[full].detach(), dtype) for name, full in names.items()}
     return (
         replace(
@@ -64,6 +62,41 @@ def with_state(subject: Subject, module: torch.nn.Module, cases: tuple[Case, ...
         ),
         tuple(replace(case, kwargs={**case.kwargs, **state}) for case in cases),
     )
+
+
+def beside_state(subject: Subject, call: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a call that finds a state, given first by name, in the module that is judged: it may read a parameter."""
+    module = subject.layers[0]
+    beside = _Beside(module, call)
+
+    def called(state: Mapping[str, torch.Tensor], *args: Any, **kwargs: Any) -> Any:
+        full = {f"module.{subject.state[name]}": value for name, value in state.items()}
+        try:
+            return torch.func.functional_call(beside, full, args, kwargs)
+        finally:
+            _own_weights(module)
+
+    return called
+
+
+class _Beside(torch.nn.Module):
+    """Calls something beside a module."""
+
+    def __init__(self, module: torch.nn.Module, call: Callable[..., Any]) -> None:
+        super().__init__()
+        self.train(module.training)
+        self.module = module
+        self.called = (call,)  # in a tuple: a module is no part of this one
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self.called[0](*args, **kwargs)
+
+
+def _own_weights(module: torch.nn.Module) -> None:
+    """Let each recurrent module see its own parameters: it has a list of them, and looks into it at its next call."""
+    for child in module.modules():
+        if isinstance(child, torch.nn.RNNBase):
+            child._update_flat_weights()
 
 
 class _InBackward:
@@ -115,11 +148,17 @@ def _arguments_for(state: Iterable[str], signature: inspect.Signature) -> dict[s
     return found
 
 
-def _widest(cases: Sequence[Case]) -> torch.dtype:
-    """Return the floating dtype that holds every given tensor: parameters of a module take part in its precision."""
+def _widest(cases: Sequence[Case], own: Iterable[torch.Tensor]) -> torch.dtype:
+    """Return the floating dtype that holds every given tensor: parameters of a module take part in its precision.
+
+    Where no call gives one, as to an embedding, it is that of the module's own.
+    """
     given = [value for case in cases for value in (*case.args, *case.kwargs.values())]
-    dtypes = [value.dtype for value in given if isinstance(value, torch.Tensor) and value.is_floating_point()]
-    return max(dtypes, key=lambda dtype: torch.finfo(dtype).bits, default=torch.get_default_dtype())
+    for tensors in (given, own):
+        dtypes = {t.dtype for t in tensors if isinstance(t, torch.Tensor) and t.is_floating_point()}
+        if dtypes:
+            return max(dtypes, key=lambda dtype: torch.finfo(dtype).bits)
+    return torch.get_default_dtype()
 
 
 def _in_dtype(value: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:

@@ -11,6 +11,7 @@ from gradspec._audit._how_wrong import with_how_wrong
 from gradspec._audit._measured import Measured
 from gradspec._audit._subject import Subject
 from gradspec.law import Law, Status
+from gradspec.laws.tensor._interleaved import INTERLEAVED
 from gradspec.laws.tensor._surrogate import SURROGATE
 from gradspec.profile import Profile
 from gradspec.report import Report
@@ -22,28 +23,34 @@ def with_parameters(
     subject: Subject,
     cases: Sequence[Case],
     plain: Measured,
+    judged: Sequence[str],
     laws: Sequence[Law],
     profile: Profile,
     seed: int,
 ) -> Report:
     """Return a report in which backward is wrong for a parameter where it does not apply the derivative of forward.
 
+    And where it does so no more once another call has moved the buffers.
+
     Args:
         report: what the laws say with the reference.
         subject: the module, with its reference.
         cases: its calls.
         plain: what plain calls show.
+        judged: the arguments that the reference says the gradient of: it may read the parameters of the module.
         laws: those of the audit.
         profile: how hard.
         seed: of tensors and directions.
     """
-    trained = tuple(name for name in plain.wrt if name in subject.state and name not in subject.fixed)
+    unread = subject.state.keys() - subject.fixed - set(judged)
+    trained = tuple(name for name in plain.wrt if name in unread)
+    names = {law.name for law in laws}
+    asked = [SURROGATE] if names & {"vjp", SURROGATE.name} else []
+    asked += [INTERLEAVED] if INTERLEAVED.name in names else []
     # Where a gradient is meant to be another one, nobody says which it is for a parameter.
-    is_asked = any(law.name in ("vjp", SURROGATE.name) for law in laws)
-    if not trained or not is_asked or subject.primal is None or subject.surrogate is not None:
+    if not trained or not asked or subject.primal is None or subject.surrogate is not None:
         return report
     alone, measured = replace(subject, primal=None), replace(plain, wrt=trained)
-    asked = [SURROGATE]
     found = asked_again(eager_spec(alone, tuple(cases), measured), asked, profile, seed)
     wrong = tuple(one for one in found.values() if one.status is Status.BROKEN)
     if not wrong:

@@ -14,6 +14,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 from gradspec._audit._apart import apart
 from gradspec._audit._measured import Measured
+from gradspec._audit._module_call import beside_state
 from gradspec._audit._own_dtype import plain_error
 from gradspec._audit._probe import measure
 from gradspec._audit._roles import taken_by
@@ -127,7 +128,10 @@ def measured_with(
     marked = {subject.parameter_of(leaf) for leaves in subject.marked.values() for leaf in leaves} - set(subject.state)
     # Where the call says what is trained, nothing else has to get a gradient.
     expected = [name for name in seen.wrt if not marked or name in marked]
-    either = {*measured.wrt, *expected} - subject.zero - set(subject.state)
+    # One with weights of its own says nothing of the module's; one that reads the module's does.
+    trained = {name for name in seen.wrt if name in subject.state and name not in subject.fixed}
+    either = ({*measured.wrt, *expected} - set(subject.state) | trained) - subject.zero
+    unread = subject.state.keys() - trained
     wrt = tuple(name for name in subject.signature.parameters if name in either)
     # What they answer is no longer a question.
     return replace(
@@ -137,7 +141,8 @@ def measured_with(
         fixed=(),
         ignored=(),
         hidden=(),
-        lost=tuple(one for one in measured.lost if one.is_wrong and subject.parameter_of(one.name) in subject.state),
+        stopped=(),
+        lost=tuple(one for one in measured.lost if one.is_wrong and subject.parameter_of(one.name) in unread),
     )
 
 
@@ -177,6 +182,8 @@ def _named(role: str, reference: Any, subject: Subject, cases: Sequence[Case]) -
         call, subject.signature.replace(parameters=asked)
     ).parameters.keys()
 
+    beside = beside_state(subject, call) if subject.state else None
+
     def own(args: tuple[Any, ...], kwargs: Any) -> inspect.BoundArguments:
         """Return the arguments of a call, without the defaults that the reference has no argument for."""
         bound = subject.signature.bind(*args, **kwargs)
@@ -189,7 +196,9 @@ def _named(role: str, reference: Any, subject: Subject, cases: Sequence[Case]) -
 
     def called(*args: Any, **kwargs: Any) -> Any:
         bound = own(args, kwargs)
-        return call(*bound.args, **bound.kwargs)
+        if beside is None:
+            return call(*bound.args, **bound.kwargs)
+        return beside({name: kwargs[name] for name in subject.state}, *bound.args, **bound.kwargs)
 
     for case in cases:
         bound = own(case.args, case.kwargs)

@@ -10,16 +10,17 @@ Remedy: keep what backward needs with `ctx.save_for_backward`, or on ctx.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
 
+from gradspec._one_line import listed
 from gradspec.law import HOLDS, Finding, Law, Reason, Trial, not_applicable
-from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs, resembling, vjp
+from gradspec.laws.tensor.support._call import Inputs, fresh, gradients, like, outputs, resembling, vjp
 from gradspec.laws.tensor.support._compare import compare_all, is_one
 from gradspec.laws.tensor.support._diagnosis import quietly
-from gradspec.laws.tensor.support._reference import plain_call
+from gradspec.laws.tensor.support._reference import moving_state, plain_call
 
 
 def _check(trial: Trial) -> Finding:
@@ -41,14 +42,22 @@ def _check(trial: Trial) -> Finding:
         if not _agree(vjp(trial.spec.function, second, cotangents[1]), right[1]):
             return not_applicable("the gradient is another one where the elements of the arguments are turned round")
         calls = [(inputs, inputs.leaves()) for inputs in (first, second)]
-        made = [outputs(trial.spec.function(*inputs.args(leaves))) for inputs, leaves in calls]
+        # The buffers of a module are the same ones in both calls.
+        kept = {name: fresh(first.values[name]) for name in moving_state(trial.spec) if name in first.values}
+        made = [outputs(trial.spec.function(*inputs.args({**leaves, **kept}))) for inputs, leaves in calls]
     except Exception:
         return not_applicable("other values of the arguments are refused")
-    numbers = ("first", "second")
-    for number, (inputs, leaves), y, v, expected in zip(numbers, calls, made, cotangents, right, strict=True):
+    moved = [name for name, value in kept.items() if not torch.equal(value, first.values[name])]
+    # Where the first call has moved what the second one begins with, that has another gradient.
+    numbers = ("first",) if moved else ("first", "second")
+    for number, (inputs, leaves), y, v, expected in zip(numbers, calls, made, cotangents, right, strict=False):
         what = f"gradient of the {number} of two pending calls"
         got = gradients(y, leaves, v)
         finding = compare_all(trial, what, got, expected)
+        if finding is not HOLDS and moved:
+            read = [name for name in moved if not _agree(_beside(trial, first, second, name, v), expected)]
+            apart = quietly(lambda: _beside(trial, first, second, "", v)) or {}  # noqa: B023  # called at once
+            return finding.because(overwritten(read)) if read and is_one(apart, expected, but=got) else finding
         if finding is not HOLDS:
             # Two calls of the same arguments put the same there, and both are right.
             alike = quietly(lambda: _waiting(trial, inputs, v)) or []  # noqa: B023  # called at once
@@ -64,6 +73,16 @@ def _waiting(trial: Trial, inputs: Inputs, v: tuple[Tensor, ...]) -> list[dict[s
     return [gradients(y, leaves, v) for y, leaves in zip(made, calls, strict=True)]
 
 
+def _beside(
+    trial: Trial, first: Inputs, second: Inputs, shared: str, v: tuple[Tensor, ...]
+) -> dict[str, Tensor | None]:
+    """Return the gradients of a call beside which another one waits, with one buffer of the module for both, or none."""
+    kept, leaves = {name: fresh(value) for name, value in first.values.items() if name == shared}, first.leaves()
+    y = outputs(trial.spec.function(*first.args({**leaves, **kept})))
+    trial.spec.function(*second.args({**second.leaves(), **kept}))
+    return gradients(y, leaves, v)
+
+
 def _agree(got: Mapping[str, Tensor | None], expected: Mapping[str, Tensor | None]) -> bool:
     pairs = ((got[name], right) for name, right in expected.items())
     return all(a is b or (a is not None and b is not None and torch.allclose(a, b)) for a, b in pairs)
@@ -74,6 +93,15 @@ SHARED = Reason(
     kind="shared state",
     words="forward keeps something on the class, in a module or in a buffer, where the next call puts its own",
 )
+
+
+def overwritten(names: Sequence[str]) -> Reason:
+    """Return the cause: with buffers of its own the second call leaves the first one right."""
+    return Reason(
+        kind="shared state",
+        words=f"backward reads {listed(names)}, which the next call writes to: keep a clone() on ctx",
+    )
+
 
 INTERLEAVED = Law(
     name="interleaved",

@@ -23,7 +23,7 @@ from gradspec.law import HOLDS, Finding, Law, Reason, Trial, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, fresh, like, outputs, pushforward, resembling
 from gradspec.laws.tensor.support._compare import compare, is_one
 from gradspec.laws.tensor.support._diagnosis import quietly
-from gradspec.laws.tensor.support._reference import is_asked, on_spec_side, reference
+from gradspec.laws.tensor.support._reference import is_asked, is_stand_in, module_state, on_spec_side, reference
 from gradspec.laws.tensor.support._transform import expected_gradients, judge, weighted
 from gradspec.spec._dispatch import kernels
 
@@ -44,7 +44,9 @@ def _check(trial: Trial) -> Finding:
     inputs = Inputs.of(trial)
     if not inputs.wrt:
         return not_applicable("no floating-point input in this case")
-    every = tuple(name for name, value in inputs.values.items() if isinstance(value, Tensor))
+    # A reference of a module that is audited may have weights of its own.
+    kept = frozenset() if is_stand_in(trial.spec.primal) else module_state(trial.spec)
+    every = tuple(name for name, value in inputs.values.items() if isinstance(value, Tensor) and name not in kept)
     for names in dict.fromkeys((inputs.wrt, every)):
         for dim, why in ((0, None), (-1, OF_ONE_DIMENSION)):
             if (finding := _batched(trial, inputs, names, dim)) is not HOLDS:
