@@ -156,6 +156,36 @@ def test_a_reference_that_reads_a_parameter_says_its_gradient_too(function, law)
     assert not law or "gradient of `weight`" in failing[0].finding.message
 
 
+class Names(Table):
+    """Says which row gets no gradient, or only how many there are."""
+
+    def __init__(self, *, padding_idx):
+        super().__init__(Function)
+        self.padding_idx, self.count = padding_idx, 0
+
+    def forward(self, indices):
+        row = 0 if self.padding_idx is None else self.padding_idx
+        kept = (indices != row)[:, None] * self.weight[indices]
+        return torch.where((indices == row)[:, None], self.weight[indices].detach(), kept)
+
+
+@pytest.mark.parametrize(
+    ("module", "asked"),
+    [
+        (nn.Embedding(4, 3, padding_idx=1), "row 1 of `weight`"),
+        (nn.Sequential(nn.Embedding(4, 3, padding_idx=2), nn.Linear(3, 2)), "row 2 of `0.weight`"),
+        (Names(padding_idx=0), "row 0 of `weight`"),
+        (Names(padding_idx=None), ""),  # `count` is 0 too, and another count leaves out the same row
+    ],
+)
+def test_a_row_without_a_gradient_is_asked_about_where_the_module_names_it(module, asked):
+    (verdict,) = audit(module, ["(tensor([0, 1, 2]),)"], laws=["surrogate"]).report.verdicts
+
+    assert verdict.status is (Status.QUESTION if asked else Status.BROKEN)
+    assert asked in verdict.finding.message
+    assert "padding_idx` names" in verdict.finding.message or not asked
+
+
 def test_a_reference_finds_the_numbers_of_the_call_in_the_module():
     """float32 parameters, float64 inputs, and other rows of the parameters under vmap."""
     linear = nn.Linear(3, 2)

@@ -1,11 +1,13 @@
-"""Ask about a row without a gradient that an argument names, as the padding of an embedding: it may be meant."""
+"""Ask about a row without a gradient that an argument or a module names, as the padding of an embedding."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from functools import partial, wraps
 from inspect import signature
+from itertools import product
 from typing import Any
 
 import torch
@@ -45,7 +47,7 @@ def with_named_rows(
     }
     asked: dict[str, Finding] = {}
     for case in cases:
-        if law is None or case.name not in broken or not any(map(_is_row, case.args)):
+        if law is None or case.name not in broken or not (subject.layers or any(map(_is_row, case.args))):
             continue
         found = apart(partial(_asked, law, subject, case, measured, profile, seed), profile, seed)
         if isinstance(found, Finding) and found.status is Status.QUESTION:
@@ -56,30 +58,62 @@ def with_named_rows(
     return replace(report, verdicts=tuple(verdicts)) if asked else report
 
 
+@dataclass(frozen=True)
+class _Name:
+    """What names a row: an argument, or an attribute of a module."""
+
+    shown: str
+    row: int
+    #: The same call in which another row is named.
+    renamed: Callable[[Trial, int], AbstractContextManager[Trial]]
+
+
 def _asked(law: Law, subject: Subject, case: Case, measured: Measured, profile: Profile, seed: int) -> Finding | None:
     trial = flat_trial(subject, case, measured, profile, seed)
     names = list(signature(trial.spec.primal).parameters)
-    for place, at in _pairs(trial.case.args):
-        row, table = trial.case.args[place], trial.case.args[at]
+    for name, at in product([*_arguments(trial, names), *_attributes(subject)], _tables(trial.case.args)):
+        row, table = name.row, trial.case.args[at]
         if names[at] not in trial.spec.wrt or not -len(table) <= row < len(table):
             continue
         if _is_left_out(trial, names[at], row) and holds_twice(law, _held(trial, at, row)):
             others = [other for other in range(len(table)) if other not in (row, row + len(table))][:_OTHERS]
-            if any(_moves_to(law, trial, place, at, other) for other in others):
+            if any(_moves_to(law, trial, name, at, other) for other in others):
                 said = (
                     f"Is it meant that row {row} of `{names[at]}` gets no gradient? It is the row that "
-                    f"`{names[place]}` names, whichever that is, as the padding of an embedding, and forward reads it."
+                    f"`{name.shown}` names, whichever that is, as the padding of an embedding, and forward reads it."
                 )
                 return Finding(status=Status.QUESTION, message=said, likely=ANSWER)
     return None
 
 
-def _pairs(args: tuple[Any, ...]) -> Iterator[tuple[int, int]]:
-    """Yield the places of a row and of a table."""
-    for place, row in enumerate(args):
-        for at, table in enumerate(args):
-            if _is_row(row) and isinstance(table, Tensor) and differentiable(table) and table.ndim:
-                yield place, at
+def _arguments(trial: Trial, names: Sequence[str]) -> Iterator[_Name]:
+    def renamed(trial: Trial, row: int, place: int) -> AbstractContextManager[Trial]:
+        args = tuple(row if k == place else value for k, value in enumerate(trial.case.args))
+        return nullcontext(replace(trial, case=replace(trial.case, args=args)))
+
+    for place, row in enumerate(trial.case.args):
+        if _is_row(row):
+            yield _Name(names[place], row, partial(renamed, place=place))
+
+
+def _attributes(subject: Subject) -> Iterator[_Name]:
+    @contextmanager
+    def renamed(trial: Trial, row: int, module: torch.nn.Module, name: str) -> Iterator[Trial]:
+        own = getattr(module, name)
+        setattr(module, name, row)
+        try:
+            yield trial
+        finally:
+            setattr(module, name, own)
+
+    for path, module in subject.layers[0].named_modules() if subject.layers else ():
+        for name, row in vars(module).items():
+            if _is_row(row) and not name.startswith("_"):
+                yield _Name(".".join(filter(None, (path, name))), row, partial(renamed, module=module, name=name))
+
+
+def _tables(args: tuple[Any, ...]) -> list[int]:
+    return [at for at, t in enumerate(args) if isinstance(t, Tensor) and differentiable(t) and t.ndim]
 
 
 def _is_row(value: object) -> bool:
@@ -91,11 +125,10 @@ def _is_left_out(trial: Trial, name: str, row: int) -> bool:
     return gradient is not None and not bool(gradient[row].any()) and bool(gradient.any())
 
 
-def _moves_to(law: Law, trial: Trial, place: int, at: int, row: int) -> bool:
+def _moves_to(law: Law, trial: Trial, name: _Name, at: int, row: int) -> bool:
     """Whether another row is the one without a gradient if it is named."""
-    args = tuple(row if k == place else value for k, value in enumerate(trial.case.args))
-    other = replace(trial, case=replace(trial.case, args=args))
-    return not holds_twice(law, other) and holds_twice(law, _held(other, at, row))
+    with name.renamed(trial, row) as other:
+        return not holds_twice(law, other) and holds_twice(law, _held(other, at, row))
 
 
 def _held(trial: Trial, at: int, row: int) -> Trial:

@@ -76,7 +76,7 @@ def _waiting(trial: Trial, inputs: Inputs, v: tuple[Tensor, ...]) -> list[dict[s
 def _beside(
     trial: Trial, first: Inputs, second: Inputs, shared: str, v: tuple[Tensor, ...]
 ) -> dict[str, Tensor | None]:
-    """Return the gradients of a call beside which another one waits, with one buffer of the module for both, or none."""
+    """Return the gradients of a call beside which another one waits, with one buffer for both, or none."""
     kept, leaves = {name: fresh(value) for name, value in first.values.items() if name == shared}, first.leaves()
     y = outputs(trial.spec.function(*first.args({**leaves, **kept})))
     trial.spec.function(*second.args({**second.leaves(), **kept}))
