@@ -42,7 +42,8 @@ def calling_line() -> str:
 
 def calling_frame() -> FrameType | None:
     """Return the innermost frame of the code under test that calls this; None where what checks it calls torch."""
-    frame, is_behind = sys._getframe(1).f_back, False
+    frame: FrameType | None = sys._getframe(1)
+    is_behind = False
     while frame is not None and not is_under_test(file := frame.f_code.co_filename):
         is_mode = frame.f_code.co_name in _MODES
         if is_behind and not is_mode and is_of_gradspec(file):

@@ -45,6 +45,12 @@ class Recomputes(Function):
         return x_bar, None
 
 
+def stops_twice(x, w):
+    kept = x.detach()  # the first cut
+    target = (x * w).detach()  # the second cut
+    return (kept * w).sum() + (x - target).square().sum()
+
+
 class Tied(nn.Module):
     """Takes the weight of its encoder again, without its graph."""
 
@@ -96,6 +102,11 @@ def test_a_detach_in_a_recomputation_is_named_with_its_line(how):
     line = line_of("scores.detach()")
     assert finding.likely == f"right once detach() is left out (test_audit_cuts.py:{line})"
     assert finding.reason.evidence == {"by": "detach()", "line": line}
+
+
+def test_what_the_checker_detaches_itself_is_no_line_of_the_function():
+    lines = ", ".join(f"test_audit_cuts.py:{line_of(text)}" for text in ("# the first cut", "# the second cut"))
+    assert first(stops_twice, "(randn(3), randn(3))").likely == f"right once detach() is left out ({lines})"
 
 
 def test_data_in_a_module_is_named_with_its_line():

@@ -261,6 +261,7 @@ MASK = torch.tensor([1.0, 0.0, 1.0], dtype=torch.float64)[:, None]
         (lambda x: x.exp(), lambda x, y, v: v * x, (X,), "wrong saved tensor", "the output"),
         (lambda x: x.sin(), lambda x, y, v: (v * x.cos()).roll(1, 0), (X,), "shifted", 1),
         (lambda x: x.sin(), lambda x, y, v: (v * x.cos()).flip(1), (X,), "reversed", 1),
+        (lambda x: x.sin(), lambda x, y, v: (v * x.cos()).roll(1, 1), (X[:, :2].clone(),), "reversed", 1),
         (lambda x: x.cumsum(1), lambda x, y, v: v.flip(0).cumsum(0).flip(0), (X,), "other dimension", None),
         (lambda x: x.logsumexp(1), lambda x, y, v: v[None] * (x - y[:, None]).exp(), (X,), "dimension", 1),
         (lambda x: x.sin(), lambda x, y, v: v * x.cos() * (1 + (x == x.max())), (X,), None, None),

@@ -50,9 +50,9 @@ OF_TORCH = ("saved_tensors", "saved_variables", "needs_input_grad")
 
 
 def _other_order(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
-    """Two returned gradients, two saved tensors, or two arguments of a call change places."""
-    if isinstance(node, ast.Tuple):
-        yield from (ast.Tuple(elements, node.ctx) for elements in _exchanged(node.elts))
+    """Two returned gradients, saved tensors, parts of a stack or arguments of a call change places."""
+    if isinstance(node, ast.Tuple | ast.List):
+        yield from (type(node)(elements, node.ctx) for elements in _exchanged(node.elts))
     if isinstance(node, ast.Call) and len(node.args) <= _FEW:
         yield from (ast.Call(node.func, arguments, node.keywords) for arguments in _exchanged(node.args))
 

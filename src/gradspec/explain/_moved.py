@@ -41,10 +41,14 @@ def moved(wrong: Wrong) -> Reason | None:
     """Whether it is the right one, shifted or reversed along a dimension."""
     got, expected = wrong.got, wrong.expected
     for dim, size in enumerate(expected.shape):
+        if size == 2 and wrong.same(got, expected.flip(dim)):
+            said = f"it is the right gradient with its two elements along dimension {dim} exchanged"
+            exchanged = Reason(kind="reversed", words=said, evidence={"dimension": dim})
+            return repaired(wrong) or exchanged
         if size > 2 and wrong.same(got, expected.flip(dim)):
             said = f"it is the right gradient in the reverse order along dimension {dim}"
             return Reason(kind="reversed", words=said, evidence={"dimension": dim})
-        for by in range(1, size):
+        for by in range(1, size) if size > 2 else ():
             if wrong.same(got, expected.roll(by, dim)):
                 by = by if by <= size // 2 else by - size
                 said = f"it is the right gradient shifted by {by} along dimension {dim}: an index is off"
