@@ -236,3 +236,30 @@ def test_an_audit_tells_a_cotangent_that_is_none_from_zeros():
     assert sound.status is Status.HOLDS
     assert "gradient from output 1 alone of `x` differs" in wrong.finding.message
     assert wrong.finding.likely == "right where the cotangent of another output is zeros, and wrong where it is None"
+
+
+def _hooked(x):
+    y = 2 * x
+    if y.requires_grad:
+        y.register_hook(lambda grad: 0.5 * grad)
+    return y
+
+
+class _TimesNone(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return 2 * y_bar
+
+
+@pytest.mark.parametrize(
+    ("function", "status"),
+    [(_hooked, Status.NOT_APPLICABLE), (_TimesNone, Status.BROKEN), (lambda x: 2 * x, Status.HOLDS)],
+)
+def test_a_hook_of_a_tensor_need_not_bear_that_there_is_no_gradient(function, status):
+    (verdict,) = audit(function, ["(randn(3),)"], laws=["undefined_cotangent"]).report.verdicts
+    assert verdict.status is status
