@@ -36,7 +36,7 @@ def _check(trial: Trial) -> Finding:
         got = gradients(tuple(_NoCotangent.apply(t) for t in y), leaves, y)  # type: ignore[no-untyped-call]
     except Exception as error:
         if not _is_of_a_node(error):
-            return not_applicable("a hook of a tensor, which is written for a gradient that is there, raises without one")
+            return not_applicable("a hook of a tensor raises where there is no gradient, and is written for one")
         return raised(error, "backward without a cotangent", likely="arithmetic on a cotangent that is None")
     zeros = tuple(torch.zeros_like(t) for t in y)
     # A declared gradient may have a part without a cotangent.
@@ -62,7 +62,7 @@ def _check(trial: Trial) -> Finding:
 
 
 def _is_of_a_node(error: BaseException) -> bool:
-    """Whether a backward raised it: torch calls that of a Function and of an operator, and no hook of a tensor, here."""
+    """Whether the backward of a Function or of an operator raised it, and no hook of a tensor."""
     apply = torch.autograd.function.BackwardCFunction.apply.__code__
     return any(frame.f_code is apply for frame, _ in walk_tb(error.__traceback__))
 
