@@ -10,7 +10,7 @@ from gradspec._engine._plan import plan
 from gradspec._engine._verify import run_plan
 from gradspec.explain._linearity import NOT_LINEAR
 from gradspec.law import Finding, Law, Status, Verdict, broken
-from gradspec.laws.tensor.support._slope_of_backward import COTANGENT
+from gradspec.laws.tensor.support._slope_of_backward import ALONG, COTANGENT
 from gradspec.profile import Profile
 from gradspec.report import Report
 from gradspec.spec import FunctionSpec
@@ -92,9 +92,7 @@ def _root(verdict: Verdict, failed: Mapping[tuple[str, str], Verdict], measured:
                 return law
     # Backward is linear in the cotangent: where it is wrong, and autograd's answer for the cotangent is another one, an
     # assignment has dropped terms. A derivative that is lost has a cause of its own, and so has one in an argument.
-    why = finding.reason
-    is_partial = why is not None and why.kind == "partly cut" and why.evidence.get("argument") == COTANGENT
-    dropped = verdict.law == "second_order" and is_partial
-    if dropped and ("surrogate", case) in failed:
+    is_unknown = finding.reason is None and finding.argument == ALONG.format(COTANGENT)
+    if verdict.law == "second_order" and is_unknown and ("surrogate", case) in failed:
         return "surrogate"
     return ""

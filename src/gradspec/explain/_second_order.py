@@ -21,7 +21,7 @@ from gradspec.laws.tensor.support._graph import classes_behind
 from gradspec.laws.tensor.support._one_output import judge_each_output
 from gradspec.laws.tensor.support._penalty import COTANGENT, penalty
 from gradspec.laws.tensor.support._reference import is_stand_in, reference
-from gradspec.laws.tensor.support._slope_of_backward import ALONG, by_autograd
+from gradspec.laws.tensor.support._slope_of_backward import ALONG, by_autograd, judge_by_differences
 from gradspec.laws.tensor.support._spying import within
 
 #: What is said of one that is right without what cuts the graph of its backward.
@@ -66,9 +66,11 @@ def _by_differences(trial: Trial, inputs: Inputs, finding: Finding) -> Reason | 
         return cut
     if math.isnan(derivative):
         return UNDEFINED
-    words = "part of backward is cut from the graph, or a Function in it is wrong"
-    partly = Reason(kind="partly cut", words=words, evidence={"argument": name})
-    return cut if derivative == 0 or cut is KEPT else partly
+    if derivative == 0 or cut is KEPT:
+        return cut
+    with ExitStack() as stack:
+        _leave_out_cuts(stack, trial, inputs)
+        return PARTLY if quietly(lambda: judge_by_differences(trial, inputs)) is HOLDS else None
 
 
 def _of_an_order(trial: Trial, name: str, got: Derivatives, expected: Derivatives) -> Reason | None:
@@ -105,9 +107,13 @@ def _without_cuts(trial: Trial, name: str, others: frozenset[type]) -> Tensor | 
     """Return a derivative of the function whose backward leaves out what would cut its graph."""
     inputs = Inputs.of(trial)
     with ExitStack() as stack:
-        for cls in others.union(classes_behind(trial.spec.function(*inputs.args(inputs.leaves())))):
-            stack.enter_context(within(cls, "backward", Without(EVERY)))
+        _leave_out_cuts(stack, trial, inputs, others)
         return penalty(trial.spec.function, inputs, trial.seed).found[name]
+
+
+def _leave_out_cuts(stack: ExitStack, trial: Trial, inputs: Inputs, others: frozenset[type] = frozenset()) -> None:
+    for cls in others.union(classes_behind(trial.spec.function(*inputs.args(inputs.leaves())))):
+        stack.enter_context(within(cls, "backward", Without(EVERY)))
 
 
 def _is_right(trial: Trial, got: Tensor | None, expected: Tensor | None) -> bool:

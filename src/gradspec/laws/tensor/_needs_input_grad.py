@@ -37,8 +37,8 @@ HIDDEN = (
 
 #: From how many frozen arguments on only their number is said.
 _MANY = 4
-MADE = "a copy of an argument that is made in the call requires it"
-OWN = "it differentiates by a copy of its own: detach the result where no input requires grad"
+MADE = "a tensor that is made in the call requires it"
+OWN = "it differentiates by a tensor of its own: detach the result where no input requires grad"
 
 
 def _check(trial: Trial) -> Finding:
@@ -75,8 +75,9 @@ def _check(trial: Trial) -> Finding:
     if found and not is_of_module(trial.spec) and all(isinstance(leaf, torch.nn.Parameter) for leaf in found):
         return least  # those of a module that the function runs
     hidden = [describe(leaf) for leaf in found]
-    given = [value for value in inputs.values.values() if isinstance(value, Tensor)]
-    is_made = bool(found) and all(any(_is_copy(leaf, value) for value in given) for leaf in found)
+    # What is made in the call is another tensor in the next one.
+    again = leaves_behind(trial.spec.function(*inputs.args()))
+    is_made = bool(found) and not any(leaf is other for leaf in found for other in again)
     return broken(
         "the output requires grad though no input does" + (f": {MADE}" if is_made else ""),
         got=f"a graph that leads to {', '.join(hidden) or 'no leaf'}",
@@ -91,11 +92,6 @@ def _refused(frozen: Sequence[str], error: Exception) -> Finding:
     names = listed(frozen) if len(frozen) < _MANY else f"{len(frozen)} arguments"
     said = f"with {names} frozen, which the call trains, it raises {shown(error)}"
     return Finding(status=Status.NOT_PROMISED, message=said, details={"raised": shown(error), "frozen": list(frozen)})
-
-
-def _is_copy(leaf: Tensor, value: Tensor) -> bool:
-    alike = (leaf.shape, leaf.dtype, leaf.device, leaf.layout) == (value.shape, value.dtype, value.device, value.layout)
-    return alike and torch.equal(leaf, value)
 
 
 def _fewer(names: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
