@@ -103,7 +103,8 @@ def test_ci_runs_the_sessions_that_nox_runs_by_default_and_the_commands_of_the_r
     assert "NOX_" not in ci, "a variable of ours hides what a reader sees"
     assert 'env -i PATH="$PWD/$1/bin:$PATH" HOME="$HOME" "${needed[@]}" bash -c "$2"\n' in ci
     assert 'wait "$beside" || failed=$?\n' in ci, "what runs beside the site may fail unnoticed"
-    assert ci.endswith('reader build/tests-reader "$tests"\n')
+    assert 'reader build/tests-reader "$tests" || failed=$?\n' in ci
+    assert ci.endswith('wait "$drift" || { failed=$?; cat build/drift.log; }\nexit "$failed"\n')
 
 
 def test_the_pictures_of_the_readme_exist():

@@ -9,7 +9,7 @@ from gradspec._audit._follows import with_roots
 from gradspec._audit._graphless import with_graphless
 from gradspec._audit._hidden import with_hidden
 from gradspec._audit._how_wrong import with_how_wrong
-from gradspec._audit._lost import with_lost
+from gradspec._audit._lost import with_lost, with_stopped
 from gradspec._audit._measured import Measured
 from gradspec._audit._named_rows import with_named_rows
 from gradspec._audit._of_earlier import with_earlier
@@ -42,5 +42,6 @@ def explained(
     report = with_writes(report, subject, cases, measured, laws, profile, seed)
     report = with_lost(report, measured.lost, measured.uncalled)
     report = with_graphless(report, measured.graphless)
+    report = with_stopped(report, measured.stopped)
     report = with_hidden(report, measured)
     return with_roots(report, measured)

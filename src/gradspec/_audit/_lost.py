@@ -13,7 +13,7 @@ from gradspec._audit._dependence import moves_with, zero_gradient
 from gradspec._audit._subject import Subject, has_own_backward
 from gradspec._finding import MEANT, QUESTIONS
 from gradspec._one_line import listed
-from gradspec.explain import cut_by, gradient_of, is_stopped, misplaced
+from gradspec.explain import cut_by, gradient_of, is_stopped, misplaced, stopped_at
 from gradspec.law import Finding, Rank, Reason, Status, Trial, broken
 from gradspec.laws.tensor.support._call import Inputs, like, outputs
 from gradspec.laws.tensor.support._meant import is_flat
@@ -95,15 +95,34 @@ def is_delivered(trial: Trial, inputs: Inputs, name: str) -> bool:
     return leaves[name].grad is not None
 
 
-def stopped_in(subject: Subject, trial: Trial) -> tuple[str, ...]:
-    """Return the arguments of a call that are not marked, as others are, and to which a gradient is stopped by name.
+def stopped_in(subject: Subject, trial: Trial) -> dict[str, str]:
+    """Return where a gradient is stopped by name, of the arguments that are not marked as others of the call are.
 
     The data of a module, which its loss compares with what it makes of them without a graph.
     """
     inputs, marked = Inputs.of(trial), subject.marked.get(trial.case.name, frozenset())
     others = [name for name in inputs.wrt if marked and name not in marked]
     gradients = {name: gradient_of(trial, inputs, name) for name in others}
-    return tuple(n for n, g in gradients.items() if g is not None and is_stopped(trial, inputs, n, g))
+    found = {n: g for n, g in gradients.items() if g is not None and is_stopped(trial, inputs, n, g)}
+    return {name: stopped_at(trial, inputs, name, gradient) for name, gradient in found.items()}
+
+
+def with_stopped(report: Report, stopped: Mapping[str, str]) -> Report:
+    """Return a report in which the law `surrogate` asks about the parts of gradients that are stopped by name."""
+    if not stopped:
+        return report
+    it = "them" if len(stopped) > 1 else "it"
+    where = ", ".join(dict.fromkeys(filter(None, stopped.values()))) or "name, as by detach()"
+    asked = (
+        f"Is it meant that a part of the gradient of {listed(list(stopped))} is stopped by {where}? If so, say what is "
+        f"left: the option `reference` or `surrogate` of an audit; if not, it is a mistake. A call that marks {it} as "
+        "trained is judged."
+    )
+    finding = Finding(status=Status.QUESTION, message=asked, details={"stopped": list(stopped)})
+    verdicts = (
+        replace(v, finding=finding) if v.law == "surrogate" and v.status is Status.HOLDS else v for v in report.verdicts
+    )
+    return replace(report, verdicts=tuple(verdicts))
 
 
 def _called(trial: Trial, inputs: Inputs) -> object:

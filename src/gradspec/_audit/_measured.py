@@ -38,8 +38,8 @@ class Measured:
     ignored: tuple[str, ...] = ()
     #: The arguments of a call that the output moves with, and that get no gradient.
     lost: tuple[Lost, ...] = ()
-    #: The arguments that are not marked, as others of the call are, and to which a gradient is stopped by name.
-    stopped: tuple[str, ...] = ()
+    #: The arguments that are not marked, as others of the call are, and to which a gradient is stopped by name; where.
+    stopped: Mapping[str, str] = field(default_factory=dict)
     #: The outputs without a graph that move, beside others with one.
     graphless: tuple[Graphless, ...] = ()
     #: By the name of a case, the finding of a backward that torch does not call in it.

@@ -119,7 +119,7 @@ def _with_lost(
     measured: Measured, subject: Subject, cases: Sequence[Case], still: Measured, profile: Profile, seed: int
 ) -> Measured:
     """Return what was measured with the gradients that are lost, of calls whose noise is held still."""
-    lost, found, stopped, graphless = list[Lost](), dict[str, Finding](), list[str](), list[Graphless]()
+    lost, found, stopped, graphless = list[Lost](), dict[str, Finding](), dict[str, str](), list[Graphless]()
     for case in cases:
         trial = flat_trial(subject, case, still, profile, seed)
         # An operator without a gradient, a graph that serves once: for the laws to say.
@@ -131,14 +131,14 @@ def _with_lost(
         with suppress(Exception):
             lost += lost_within(subject, trial)
         with suppress(Exception):
-            stopped += stopped_in(subject, trial)
+            stopped |= stopped_in(subject, trial)
         with suppress(Exception):
             graphless += graphless_in(subject, trial)
     return replace(
         measured,
         lost=tuple(lost),
         uncalled=found,
-        stopped=tuple(dict.fromkeys(stopped)),
+        stopped=stopped,
         graphless=tuple(graphless),
     )
 

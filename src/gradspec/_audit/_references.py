@@ -141,7 +141,7 @@ def measured_with(
         fixed=(),
         ignored=(),
         hidden=(),
-        stopped=(),
+        stopped={},
         lost=tuple(one for one in measured.lost if one.is_wrong and subject.parameter_of(one.name) in unread),
     )
 

@@ -46,8 +46,6 @@ def of_calls(measured: Measured, *, is_asked: bool = True, is_wrong: bool = Fals
         yield f"The output shares memory with `{measured.view_of}`: a write to one changes the other."
     if (ignored := [name for name in measured.ignored if name not in told]) and measured.wrt:
         yield f"The output changes with {listed(ignored)}, and backward returns no gradient for {_it(ignored)}."
-    if measured.stopped:
-        yield f"A gradient of {listed(measured.stopped)} is stopped by name, as by detach(): it is not judged."
     if places := sorted({one.place for one in measured.graphless if one.is_by_name}):
         what = f"Output {places[0]} has" if len(places) == 1 else f"Outputs {', '.join(map(str, places))} have"
         yield f"{what} no graph: a loss of {_it(places)} trains nothing."

@@ -197,6 +197,13 @@ OF_CALLS = (
         ("inputs_untouched", "cotangents_untouched", "declared_writes"),
     ),
     Symptom(
+        "hook",
+        "a second call with the same tensors has another gradient",
+        "forward registers a hook on an argument, which stays there",
+        "register it on a view, as `x.view_as(x)`",
+        ("inputs_untouched",),
+    ),
+    Symptom(
         "moved twice",
         "the state of a module moves in forward and again in backward",
         "forward runs again in backward, and moves running statistics a second time",

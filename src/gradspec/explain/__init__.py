@@ -2,6 +2,7 @@
 
 from gradspec.explain._by_differences import ELEMENTS, by_differences
 from gradspec.explain._cut import cut_by, gradient_of, is_cut_by_name, is_stopped
+from gradspec.explain._cut_within import stopped_at
 from gradspec.explain._follows import Explained, beside_others
 from gradspec.explain._instead import instead_of
 from gradspec.explain._misplaced import misplaced
@@ -24,6 +25,7 @@ __all__ = [
     "is_of_noise",
     "is_stopped",
     "misplaced",
+    "stopped_at",
     "why_not_derivative",
     "with_reason",
     "without_reasons",

@@ -7,15 +7,16 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from gradspec._place import calling_frame
-from gradspec.explain._cut import DATA, DETACH, NO_GRAD, uncut
+from gradspec.explain._cut import DATA, DETACH, NO_GRAD, gradient_of, uncut
 from gradspec.explain._wrong import Wrong
-from gradspec.law import Reason
+from gradspec.law import Reason, Trial
 from gradspec.laws.tensor.support._bounded import Bounded
-from gradspec.laws.tensor.support._call import vjp
+from gradspec.laws.tensor.support._call import Inputs, vjp
 from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._graph import classes_behind, is_of_operator
 from gradspec.laws.tensor.support._spying import within
@@ -64,6 +65,21 @@ def of_a_cut(wrong: Wrong) -> Reason | None:
             said = f"right once {what} is left out ({places})"
             return Reason(kind="cut", words=said, evidence={"by": what, "line": some[0][1]})
     return None
+
+
+def stopped_at(trial: Trial, inputs: Inputs, name: str, gradient: Tensor) -> str:
+    """Return in which lines a part of a gradient is stopped: without one of them another gradient arrives."""
+    seen = _LeftOut()
+    with seen:
+        gradient_of(trial, inputs, name)
+    found = [line for line in list(seen.seen)[:_MOST] if _is_another(trial, inputs, name, gradient, line)]
+    return ", ".join(f"{what} ({Path(file).name}:{number})" for file, number, what in found)
+
+
+def _is_another(trial: Trial, inputs: Inputs, name: str, gradient: Tensor, line: Line) -> bool:
+    with _LeftOut([line]):
+        got: Tensor | None = quietly(lambda: gradient_of(trial, inputs, name))
+    return got is not None and got.shape == gradient.shape and not torch.allclose(got, gradient)
 
 
 def _called(wrong: Wrong, classes: list[type], mode: _LeftOut) -> dict[str, Tensor | None]:

@@ -20,7 +20,7 @@ from gradspec.explain._other_calls import without_empty_groups, without_negative
 from gradspec.explain._repeated import ASSIGNED, SHARED, last_of_each, masked_rows
 from gradspec.explain._wrong import MENDED
 from gradspec.law import Finding, Law, Reason, Status, Trial
-from gradspec.laws.tensor.support._call import Inputs, differentiable, like, outputs, vjp
+from gradspec.laws.tensor.support._call import Inputs, differentiable, like, outputs, resembling, vjp
 from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._guess import EXACT, made_of, narrow_type_of
 from gradspec.laws.tensor.support._jumps import known_not_to_jump
@@ -165,7 +165,16 @@ def _of_argument(law: Law, trial: Trial, name: str) -> str:
     if abs(first + 1) < digits:
         return "of the wrong sign"
     of = what_it_is(first, Inputs.of(alone), partial(_is_off_by, law, alone, digits), digits=digits)
+    if not of and not _is_off_by(law, alone, digits, _moved(trial), first):
+        return "wrong"  # of one number each wrong gradient is off by some factor
     return f"off by the factor {first:.4g}" + (f", which is {of}" if of else "")
+
+
+def _moved(trial: Trial) -> Inputs:
+    """Return other numbers for what is differentiated."""
+    inputs = Inputs.of(trial)
+    others = resembling(tuple(inputs.values[name] for name in inputs.wrt), trial.seed + 1)
+    return Inputs({**inputs.values, **dict(zip(inputs.wrt, others, strict=True))}, inputs.wrt)
 
 
 def _is_off_by(law: Law, trial: Trial, digits: float, inputs: Inputs, factor: float) -> bool:

@@ -13,9 +13,13 @@ from torch import Tensor
 
 from gradspec.explain._wrong import Wrong, some
 from gradspec.law import Reason
-from gradspec.laws.tensor.support._call import Inputs, like, outputs, vjp
+from gradspec.laws.tensor.support._call import Inputs, like, outputs, resembling, vjp
+from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._made_up import can_be_made
 from gradspec.laws.tensor.support._reference import reference
+
+#: How much larger the numbers are with which an option is tried again.
+_TIMES = (1, 1, 2, 4)
 
 
 def with_another_option(wrong: Wrong) -> Reason | None:
@@ -32,7 +36,20 @@ def with_an_open_mask(wrong: Wrong) -> Reason | None:
 
 
 def _right_with(wrong: Wrong, others: Iterable[tuple[Reason, Inputs]]) -> Reason | None:
-    return next((why for why, one in others if wrong.holds(one, drawn=True) and moves_as_much(wrong, one)), None)
+    tried = ((why, one) for why, one in others if wrong.holds(one, drawn=True) and moves_as_much(wrong, one))
+    return next((why for why, one in tried if _stays(wrong, one)), None)
+
+
+def _stays(wrong: Wrong, other: Inputs) -> bool:
+    """Whether it is right with another option for other numbers too, larger ones among them: an edge is wide there."""
+    for draw, times in enumerate(_TIMES):
+        moved = tuple(times * t for t in resembling(other.tensors(), wrong.trial.seed + 61 + draw))
+        inputs = Inputs({**other.values, **dict(zip(other.wrt, moved, strict=True))}, other.wrt)
+        y = quietly(lambda inputs=inputs: outputs(wrong.trial.spec.primal(*inputs.args())))  # type: ignore[misc]
+        is_there = y is not None and all(bool(t.isfinite().all()) for t in y if isinstance(t, Tensor))
+        if is_there and wrong.holds(inputs, drawn=True) is False:
+            return False
+    return True
 
 
 def _with_defaults(wrong: Wrong) -> Iterator[tuple[Reason, Inputs]]:

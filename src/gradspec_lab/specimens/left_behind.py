@@ -70,6 +70,12 @@ class ChangesItsFactor(Function):
         return ctx.factor * y_bar, None
 
 
+def leaves_a_hook(x):
+    if x.requires_grad:
+        x.register_hook(lambda x_bar: x_bar / 2)
+    return x.tanh()
+
+
 class LeavesTheGeneratorBack(Function):
     @staticmethod
     def forward(ctx, x):
@@ -136,6 +142,15 @@ _behind(
     lambda x, times: x * times.factor,
     lambda make: (make(3), Times(2.0)),
     caught_by={"inputs_untouched": r"times\.factor was 2\.0, and is 1\.0, and a second call gives another value"},
+)
+_behind(
+    "leaves_a_hook",
+    ("x",),
+    leaves_a_hook,
+    lambda x: x.tanh(),
+    lambda make: (make(3),),
+    surrogate=lambda x: x.tanh() / 2,
+    caught_by={"inputs_untouched": r"^gradient of a second call with the same tensors of `x`"},
 )
 _behind(
     "leaves_the_generator_back",

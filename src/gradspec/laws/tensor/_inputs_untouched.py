@@ -2,12 +2,13 @@ r"""No bit and no version counter of an argument changes in forward; in backward
 
 In the audit of a module in training, forward may write to its buffers and frozen parameters; and to any argument as the
 primal does. A write to an argument that nothing reads, as to a running statistic, is waste.
+Nor does forward leave a hook on an argument that changes its gradient: each call would add one.
 The law checks a plain pass, a pass with a tangent, and a differentiated backward pass, if these are promised.
 
 Why it matters: an argument that changes under the caller is a silent error somewhere else.
 
 What breaks it: an in-place operation on an argument, on a view of it, or through `.data` and numpy; a Function that
-writes in place without `ctx.mark_dirty`, also behind a wrapper that hands it a copy.
+writes in place without `ctx.mark_dirty`, also behind a wrapper that hands it a copy; `x.register_hook` on an argument.
 
 Remedy: compute out of place; declare what is written on purpose.
 """
@@ -28,6 +29,7 @@ from gradspec.law import HOLDS, Finding, Law, Rank, Reason, Trial, broken
 from gradspec.laws.tensor._declared_writes import OF_BACKWARD, why_written
 from gradspec.laws.tensor.support._call import Inputs, outputs
 from gradspec.laws.tensor.support._compare import compare
+from gradspec.laws.tensor.support._hooks import left_hook
 from gradspec.laws.tensor.support._memory import Change, Snapshot, difference, first_change, snapshots, state_of
 from gradspec.laws.tensor.support._own_writes import is_read, left_by_primal
 from gradspec.laws.tensor.support._passes import Pass, in_each_pass
@@ -56,7 +58,8 @@ MARK = "ctx.mark_dirty on what forward writes to, and it returns that"
 
 def _check(trial: Trial) -> Finding:
     finding = in_each_pass(trial, lambda way: _watch(trial, way))
-    return _marked(trial) if finding is HOLDS else finding
+    finding = _marked(trial) if finding is HOLDS else finding
+    return left_hook(trial) if finding is HOLDS else finding
 
 
 def _marked(trial: Trial) -> Finding:

@@ -20,5 +20,5 @@ def values_and_gradients(function: Callable[..., Any], trial: Trial) -> tuple[Gi
     y = outputs(function(*inputs.args(leaves)))
     values = {"value" if len(y) == 1 else f"output {k}": t.detach() for k, t in enumerate(y) if isinstance(t, Tensor)}
     tracked = tuple(t for t in y if isinstance(t, Tensor) and t.requires_grad)
-    found = gradients(tracked, leaves, like(tracked, trial.seed)) if tracked else {}
+    found = gradients(tracked, leaves, like(tracked, trial.seed)) if tracked and leaves else {}
     return values, {f"gradient of `{n}`": t.detach() for n, t in found.items() if t is not None and differentiable(t)}
