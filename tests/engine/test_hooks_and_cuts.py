@@ -229,3 +229,47 @@ def test_an_option_is_the_cause_only_where_it_is_so_for_larger_numbers_too(seed)
     (verdict,) = audit(Clips, [call], laws=["surrogate"], seed=seed).report.verdicts
     assert verdict.status is Status.BROKEN
     assert "where `eps` is" not in verdict.finding.likely
+
+
+class WritesToItsCotangent(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (x,) = ctx.saved_tensors
+        return y_bar.mul_(x.cos())
+
+
+def test_a_write_to_the_cotangent_is_one_finding():
+    laws = ["cotangents_untouched", "declared_writes", "surrogate", "cotangent_layout"]
+    report = audit(WritesToItsCotangent, ["(randn(4, 3),)"], laws=laws).report
+    (found,) = (one.found for one in judge(report).findings if one.fails)
+
+    assert found.verdict.law == "cotangents_untouched"
+    assert set(found.follows) == {"declared_writes", "cotangent_layout"}
+
+
+class Forgets(Function):
+    """Gives the wrong gradient of one argument, and none of another, which nobody marks."""
+
+    @staticmethod
+    def forward(ctx, x, step):
+        ctx.save_for_backward(step)
+        return x.sin() * step
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (step,) = ctx.saved_tensors
+        return y_bar * step, None
+
+
+def test_what_may_get_no_gradient_is_no_part_of_a_wrong_one():
+    found = audit(Forgets, ["(randn(3), randn(3))"], laws=["surrogate"])
+    (verdict,) = found.report.verdicts
+
+    assert verdict.status is Status.BROKEN
+    assert "step" not in verdict.finding.message
+    assert "The output changes with `step`, and backward returns no gradient for it." in found.remarks

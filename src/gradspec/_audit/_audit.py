@@ -253,10 +253,11 @@ def audit(
     is_partly_finite = measured.is_partly_finite and not subject.has_reference
     shown = replace(measured, zero=found.measured.zero, ignored=ignored, is_partly_finite=is_partly_finite)
     is_wrong = _is_broken(report, "surrogate")
+    is_lost = any(verdict.finding.got == "None" for verdict in report.of(law="surrogate"))
     seen = [
         *found.remarks,
         *of_copies(subject.written),
-        *map(said, of_calls(shown, is_asked="surrogate" in report.laws, is_wrong=is_wrong)),
+        *map(said, of_calls(shown, is_asked="surrogate" in report.laws, is_wrong=is_wrong, is_lost=is_lost)),
         *of_report(report, is_wrong=is_wrong or _is_broken(report, "undefined_cotangent")),
         *filter(None, (anew, found_by_sweep)),
     ]

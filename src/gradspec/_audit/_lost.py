@@ -195,7 +195,7 @@ def _said(lost: list[Lost], before: Finding) -> Finding:
             | ({} if words or also else {MEANT: meant}),
         )
     if before.status is Status.BROKEN:
-        return before if before.follows else replace(before, message=f"{before.message}; {_sentence(lost)}")
+        return before
     names = [one.name for one in lost]
     it = "them" if len(names) > 1 else "it"
     asked = f"{'Is' if len(names) == 1 else 'Are'} {listed(names)} trained? {_capital(_sentence(lost))}."

@@ -1,9 +1,15 @@
-"""What follows from a write to an argument: it does not happen where each argument of the call is a copy."""
+"""What follows from a write to an argument or a cotangent: it does not happen where each of these is a copy."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+from torch.utils._pytree import tree_map
 
 from gradspec._audit._eager_spec import eager_spec
 from gradspec._audit._follows import asked_again, following
@@ -15,8 +21,8 @@ from gradspec.profile import Profile
 from gradspec.report import Report
 from gradspec.spec import Case
 
-#: The law that a write breaks, and the one that names its line.
-ROOT, LINE = "inputs_untouched", "declared_writes"
+#: The laws that a write breaks, and the one that names its line.
+ARGUMENTS, COTANGENTS, LINE = "inputs_untouched", "cotangents_untouched", "declared_writes"
 
 
 def with_writes(
@@ -29,19 +35,22 @@ def with_writes(
     seed: int,
 ) -> Report:
     """Return a report in which what holds for copies follows from the write, which has the line."""
-    broken_by = {v.case: v for v in report.verdicts if v.law == ROOT and _is_wrong(v)}
-    others = {v.law for v in report.verdicts if v.case in broken_by and v.law != ROOT and _is_wrong(v)}
-    asked = [law for law in laws if law.name in others]
-    if not asked:
-        return report
-    given = tuple(case for case in cases if case.name in broken_by)
-    copying = on_copies(subject, tuple(subject.signature.parameters))
-    found = asked_again(eager_spec(copying, given, measured), asked, profile, seed)
-    held = {cell for cell, verdict in found.items() if verdict.status is Status.HOLDS}
+    for root, copying in ((ARGUMENTS, _of_arguments), (COTANGENTS, _of_cotangents)):
+        broken_by = {v.case: v for v in report.verdicts if v.law == root and _is_wrong(v)}
+        others = {v.law for v in report.verdicts if v.case in broken_by and v.law != root and _is_wrong(v)}
+        if asked := [law for law in laws if law.name in others]:
+            given = tuple(case for case in cases if case.name in broken_by)
+            found = asked_again(eager_spec(copying(subject), given, measured), asked, profile, seed)
+            held = {cell for cell, verdict in found.items() if verdict.status is Status.HOLDS}
+            report = _following(report, root, held)
+    return report
+
+
+def _following(report: Report, root: str, held: set[tuple[str, str]]) -> Report:
     lines = {v.case: v.finding.details["line"] for v in report.verdicts if v.law == LINE and (v.law, v.case) in held}
 
     def said(verdict: Verdict) -> Verdict:
-        if verdict.law == ROOT and verdict.case in lines:
+        if verdict.law == root and verdict.case in lines:
             details = {**verdict.finding.details, "place": lines[verdict.case]}
             return replace(verdict, finding=replace(verdict.finding, details=details))
         why = verdict.finding.reason
@@ -50,9 +59,38 @@ def with_writes(
         )
         if not _is_wrong(verdict) or not (is_of_the_line or (verdict.law, verdict.case) in held):
             return verdict
-        return replace(verdict, finding=following(verdict.finding, ROOT))
+        return replace(verdict, finding=following(verdict.finding, root))
 
     return replace(report, verdicts=tuple(map(said, report.verdicts)))
+
+
+def _of_arguments(subject: Subject) -> Subject:
+    return on_copies(subject, tuple(subject.signature.parameters))
+
+
+def _of_cotangents(subject: Subject) -> Subject:
+    """Return the function whose backward is handed copies of the cotangents."""
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        return tree_map(_with_a_copy, subject.call(*args, **kwargs))
+
+    return replace(subject, call=called)
+
+
+def _with_a_copy(value: Any) -> Any:
+    return _CopiesItsCotangent.apply(value) if isinstance(value, Tensor) and value.requires_grad else value  # type: ignore[no-untyped-call]
+
+
+class _CopiesItsCotangent(Function):
+    """The identity, which hands on a copy of its cotangent."""
+
+    @staticmethod
+    def forward(ctx: Any, y: Tensor) -> Tensor:
+        return y.view_as(y)
+
+    @staticmethod
+    def backward(ctx: Any, y_bar: Tensor) -> Tensor:
+        return y_bar.clone(memory_format=torch.contiguous_format)
 
 
 def _is_wrong(verdict: Verdict) -> bool:

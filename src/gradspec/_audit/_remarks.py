@@ -21,15 +21,21 @@ def of_dtypes(own: torch.dtype | None, error: str, refused: Sequence[torch.dtype
         yield f"A plain call raises in {', '.join(map(_name, refused))}."
 
 
-def of_calls(measured: Measured, *, is_asked: bool = True, is_wrong: bool = False) -> Iterator[str]:
+def of_calls(
+    measured: Measured, *, is_asked: bool = True, is_wrong: bool = False, is_lost: bool = False
+) -> Iterator[str]:
     """Yield what plain calls show.
 
     Args:
         measured: what they show.
         is_asked: whether the report has the law that tells which gradients are lost; each is told once.
         is_wrong: whether a gradient is not the derivative of forward: it says nothing of the function then.
+        is_lost: whether one is none at all.
     """
-    told = {one.name for one in measured.lost} if is_asked else set()
+    # Beside a wrong gradient, which is not a lost one, nothing is asked: what is not marked may get none.
+    tells = not is_wrong or is_lost
+    told = {one.name for one in measured.lost if one.is_wrong or tells} if is_asked else set()
+    untold = [one.name for one in measured.lost if one.name not in told and one.got == "None"]
     if not measured.wrt and not measured.hidden and not told:
         yield "No gradient reaches any argument: the output is connected to no graph."
     if measured.stateful and not is_asked:
@@ -44,7 +50,8 @@ def of_calls(measured: Measured, *, is_asked: bool = True, is_wrong: bool = Fals
         yield "The output is {} where the arguments are {}.".format(*measured.other_dtype)
     if measured.view_of:
         yield f"The output shares memory with `{measured.view_of}`: a write to one changes the other."
-    if (ignored := [name for name in measured.ignored if name not in told]) and measured.wrt:
+    ignored = [name for name in dict.fromkeys((*measured.ignored, *untold)) if name not in told]
+    if ignored and measured.wrt:
         yield f"The output changes with {listed(ignored)}, and backward returns no gradient for {_it(ignored)}."
     if places := sorted({one.place for one in measured.graphless if one.is_by_name}):
         what = f"Output {places[0]} has" if len(places) == 1 else f"Outputs {', '.join(map(str, places))} have"
