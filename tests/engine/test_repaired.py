@@ -46,6 +46,38 @@ class OtherDimension(Softmax):
         return y * (y_bar - (y_bar * y).sum(0, keepdim=True))
 
 
+class NormalisesOver(Function):
+    """Divides the last two dimensions by their root of a mean square."""
+
+    @staticmethod
+    def forward(ctx, x):
+        scale = x.square().mean((1, 2), keepdim=True).rsqrt()
+        ctx.save_for_backward(x * scale, scale)
+        return x * scale
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        y, scale = ctx.saved_tensors
+        dims = (1, 2)
+        return scale * (y_bar - y * (y_bar * y).mean(dims, keepdim=True))
+
+
+class OverTooFew(NormalisesOver):
+    @staticmethod
+    def backward(ctx, y_bar):
+        y, scale = ctx.saved_tensors
+        dims = (2,)
+        return scale * (y_bar - y * (y_bar * y).mean(dims, keepdim=True))
+
+
+class OverTooMany(NormalisesOver):
+    @staticmethod
+    def backward(ctx, y_bar):
+        y, scale = ctx.saved_tensors
+        dims = (0, 1, 2)
+        return scale * (y_bar - y * (y_bar * y).mean(dims, keepdim=True))
+
+
 class OtherSaved(Softmax):
     @staticmethod
     def backward(ctx, y_bar):
@@ -115,6 +147,12 @@ def test_the_expression_that_makes_the_gradient_right_is_named(function, new, ol
     line = next(n for n, text in enumerate(LINES, 1) if old in text)
     assert finding.likely.startswith(f"right with `{new}` in place of `{old}` (test_repaired.py:{line}, in backward)")
     assert function.backward is before
+
+
+@pytest.mark.parametrize(("function", "old"), [(OverTooFew, "(2,)"), (OverTooMany, "(0, 1, 2)")])
+def test_the_dimensions_of_a_reduction_are_named(function, old):
+    finding = said(function, "(randn(3, 4, 2),)")
+    assert finding.likely.startswith(f"right with `(1, 2)` in place of `{old}` (test_repaired.py:")
 
 
 def test_a_factor_that_is_missing_within_is_named():

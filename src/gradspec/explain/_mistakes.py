@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, TypeGuard
 
+from gradspec.explain._dimensions import other_dimensions
 from gradspec.explain._within_call import within_call
 
 #: Yields what may stand in the place of a node of a method.
@@ -384,6 +385,7 @@ CHANGES: tuple[Change, ...] = (
     _written,
     _other_sign,
     _other_reduction,
+    other_dimensions,
     _other_transpose,
     _other_side,
     within_call,
