@@ -18,7 +18,7 @@ from gradspec._audit._marks import with_marks
 from gradspec._audit._measured import Measured
 from gradspec._audit._own_dtype import plain_error
 from gradspec._audit._probe import measure
-from gradspec._audit._references import with_references, zero_in_the_reference
+from gradspec._audit._references import read_by_the_reference, with_references, zero_in_the_reference
 from gradspec._audit._refusals import check_asked, refused, with_unjudged
 from gradspec._audit._selection import selected
 from gradspec._audit._subject import Subject, subject_of
@@ -71,7 +71,8 @@ def check(
             as right.
         surrogate: the map whose derivative backward applies. Without it that is `primal`; without either, backward is
             held to finite differences of the function's own forward pass, and so are the gradients of the parameters
-            of a module. Of a module both take its inputs, and then only the gradients of these are checked.
+            of a module. Of a module both take its inputs; the gradients of these are checked, and of the parameters that
+            they read.
         gradient: in place of a surrogate, where backward is the derivative of no map: what backward returns, in plain
             torch, `gradient(inputs, output, cotangent)`, as the field of that name in a `FunctionSpec`.
         accuracy: how accurate its results are, if more than rounding makes them differ, as `Accuracy(rtol=1e-8)` of a
@@ -123,10 +124,10 @@ def check(
         raise ValueError(f"{error}; {_IN_A_TUPLE}" if isinstance(inputs, list | dict) else str(error)) from None
     subject = with_references(subject, (case,), primal=primal, surrogate=surrogate, gradient=gradient)
     subject = replace(subject, accuracy=accuracy or Accuracy())
-    wrt = _requiring_grad(subject, case)
+    profile = load_profile("quick")
+    wrt = _requiring_grad(subject, case, profile, seed)
     subject, (case,) = with_marks(subject, (case,))
     case = replace(case, args=tree_map(_apart, case.args))
-    profile = load_profile("quick")
     measured = _measured(subject, case, profile, seed)
     if REFUSED in measured.raised and (dirty := written_by(subject, (case,))):
         subject = on_copies(subject, dirty)
@@ -145,7 +146,8 @@ def check(
     lost = {one.name for one in measured.lost if not subject.has_reference}
     delivered = set(subject.state) - set(measured.wrt)  # to a parameter, by a backward that adds to it by itself
     reached = tuple(name for name in wrt if name not in lost | delivered)  # the lost ones are said, once
-    measured = replace(measured, wrt=reached or wrt, zero=zero)
+    # A part of a gradient that nobody asks for may be stopped.
+    measured = replace(measured, wrt=reached or wrt, zero=zero, stopped={})
     spec = eager_spec(subject, (case,), measured)
     asked = [law for law in LAWS if _is_of_training(law, subject)] if laws is None else laws_of(laws)
     chosen = tuple(selected(asked, profile, measured, subject))
@@ -205,10 +207,13 @@ def _is_of_training(law: Law, subject: Subject) -> bool:
     )
 
 
-def _requiring_grad(subject: Subject, case: Case) -> tuple[str, ...]:
+def _requiring_grad(subject: Subject, case: Case, profile: Profile, seed: int) -> tuple[str, ...]:
     """Return the names of the arguments whose gradient is checked."""
     given = bound(subject.signature, case)
-    trained = set() if subject.has_reference else set(subject.state) - set(subject.fixed)
+    trained = set(subject.state) - set(subject.fixed)
+    if subject.has_reference and trained:
+        with preserved_process_state(profile.device, seed):
+            trained = read_by_the_reference(subject, case, profile, seed)
     names = tuple(
         name
         for name, value in given.items()

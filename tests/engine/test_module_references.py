@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.autograd import Function
 
-from gradspec import audit
+from gradspec import audit, check
 from gradspec.findings import judge
 from gradspec.law import Status
 
@@ -195,6 +195,18 @@ def test_a_reference_finds_the_numbers_of_the_call_in_the_module():
     assert [one.status for one in found.report.verdicts] == [Status.HOLDS] * 3
     assert linear.weight.dtype is torch.float32
     assert linear.weight.grad is None
+
+
+@pytest.mark.parametrize("is_right", [True, False])
+def test_one_call_is_held_to_it_too(is_right):
+    """As for an embedding, whose input nobody differentiates."""
+    table = Table(Padded if is_right else TrainsThePadding)
+    indices = torch.tensor([1, 2, 0])
+
+    def reference(given):
+        return nn.functional.embedding(given, table.weight, padding_idx=0)
+
+    assert check(table, indices, primal=reference, raise_exception=False) is is_right
 
 
 def test_vmap_leaves_the_parameters_that_a_reference_does_not_read():

@@ -128,8 +128,7 @@ def measured_with(
     marked = {subject.parameter_of(leaf) for leaves in subject.marked.values() for leaf in leaves} - set(subject.state)
     # Where the call says what is trained, nothing else has to get a gradient.
     expected = [name for name in seen.wrt if not marked or name in marked]
-    # One with weights of its own says nothing of the module's; one that reads the module's does.
-    trained = {name for name in seen.wrt if name in subject.state and name not in subject.fixed}
+    trained = _trained_in(subject, seen)
     either = ({*measured.wrt, *expected} - set(subject.state) | trained) - subject.zero
     unread = subject.state.keys() - trained
     wrt = tuple(name for name in subject.signature.parameters if name in either)
@@ -144,6 +143,19 @@ def measured_with(
         stopped={},
         lost=tuple(one for one in measured.lost if one.is_wrong and subject.parameter_of(one.name) in unread),
     )
+
+
+def read_by_the_reference(subject: Subject, case: Case, profile: Profile, seed: int) -> set[str]:
+    """Return the parameters of a module to which a gradient flows in what backward should apply."""
+    declared = subject.surrogate or subject.primal
+    if declared is None or not subject.state:
+        return set()
+    return _trained_in(subject, _seen(subject, declared, (case,), profile, seed))
+
+
+def _trained_in(subject: Subject, seen: Measured) -> set[str]:
+    """Return them: a reference with weights of its own says nothing of the module's, one that reads these does."""
+    return {name for name in seen.wrt if name in subject.state and name not in subject.fixed}
 
 
 def zero_in_the_reference(
