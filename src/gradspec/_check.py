@@ -71,7 +71,7 @@ def check(
             as right.
         surrogate: the map whose derivative backward applies. Without it that is `primal`; without either, backward is
             held to finite differences of the function's own forward pass, and so are the gradients of the parameters
-            of a module. Of a module both take its inputs; the gradients of these are checked, and of the parameters that
+            of a module. Of a module both take its inputs; the gradients of these are checked, and of parameters that
             they read.
         gradient: in place of a surrogate, where backward is the derivative of no map: what backward returns, in plain
             torch, `gradient(inputs, output, cotangent)`, as the field of that name in a `FunctionSpec`.
