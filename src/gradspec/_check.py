@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
+from gradspec._audit._asked import Asked
 from gradspec._audit._causes import explained
 from gradspec._audit._eager_spec import eager_spec
 from gradspec._audit._in_place import REFUSED, on_copies, written_by
@@ -157,7 +158,8 @@ def check(
         within = tuple(one for one in measured.lost if one.is_within)
         report = with_lost(report, within, {}, law="vjp")
     else:
-        report = explained(report, subject, (case,), measured, chosen, profile, seed)
+        how = Asked(subject=subject, cases=(case,), measured=measured, laws=chosen, profile=profile, seed=seed)
+        report = explained(report, how)
         report = reworded(report, in_words(subject, (case,)))
         if measured.stateful_backward:
             report = with_unjudged(report, spec.name, (case,), LAWS, measured)

@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.utils._pytree import tree_leaves
 
 from gradspec._audit._apart import apart
+from gradspec._audit._asked import Asked
 from gradspec._audit._case_syntax import read_case
 from gradspec._audit._causes import explained
 from gradspec._audit._eager_spec import eager_spec
@@ -242,11 +243,12 @@ def audit(
     checks = plan([spec], chosen, profile, seed=seed, paths=paths)
     how: Any = {"seed": seed, "paths": paths, "jobs": jobs, "progress": progress, "known": known}
     raw = run_plan(checks, [spec], chosen, profile, **how, given=given)
-    raw = with_parameters(raw, subject, made, found.measured, measured.wrt, chosen, profile, seed)
+    asked = Asked(subject=subject, cases=tuple(made), measured=measured, laws=chosen, profile=profile, seed=seed)
+    raw = with_parameters(raw, replace(asked, measured=found.measured), measured.wrt)
     said = in_words(subject, made)
     if why_lost(profile.device):  # no experiment explains what was found
         return Audit(report=with_remarks(reworded(raw, said), spec.name, found.remarks), proposal="")
-    report = reworded(explained(raw, subject, made, measured, chosen, profile, seed), said)
+    report = reworded(explained(raw, asked), said)
     if measured.keeps_state and not subject.has_reference:
         report = with_unjudged(report, spec.name, made, laws, measured)
     ignored = tuple(name for name in measured.ignored if name not in subject.zero)

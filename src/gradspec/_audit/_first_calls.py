@@ -9,9 +9,7 @@ from functools import partial
 from torch import Tensor
 
 from gradspec._audit._apart import apart
-from gradspec._audit._measured import Measured
-from gradspec._audit._subject import Subject
-from gradspec._audit._trials import flat_trial
+from gradspec._audit._asked import Asked
 from gradspec.explain._options import with_other_options
 from gradspec.law import HOLDS, Finding, Rank, Status, Trial, Verdict
 from gradspec.laws.tensor._earlier_calls import EARLIER, KEPT
@@ -20,31 +18,27 @@ from gradspec.laws.tensor.support._compare import compare
 from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.profile import Profile
 from gradspec.report import Report
-from gradspec.spec import Case
 
 LAW = "earlier_calls"
 #: The results of a call by what they are.
 _Answer = dict[str, Tensor | None]
 
 
-def with_first_calls(
-    report: Report, subject: Subject, cases: Sequence[Case], measured: Measured, profile: Profile, seed: int
-) -> Report:
+def with_first_calls(report: Report, asked: Asked) -> Report:
     """Return a report in which a call is wrong that a call before it decides about.
 
     With a reference the law sees it; without one the function is all there is to compare with, as it is at first. What
     is called before is the other cases, and of the first of them the same call with other options.
     """
     held = {v.case: v for v in report.verdicts if v.law == LAW and v.status is Status.HOLDS}
-    asked = cases[:EARLIER]
-    if subject.has_reference or not held or not measured.is_repeatable:
+    if asked.subject.has_reference or not held or not asked.measured.is_repeatable:
         return report
-    trials = [flat_trial(subject, case, measured, profile, seed) for case in asked]
+    trials = [asked.trial(case) for case in asked.cases[:EARLIER]]
     found = dict[str, Finding]()
 
     def answers(*calls: Trial) -> list[_Answer]:
         """Return what calls give, one after the other in a process of their own; nothing if that ends."""
-        return _known(lambda: [_answer(one) for one in calls], profile, seed)
+        return _known(lambda: [_answer(one) for one in calls], asked.profile, asked.seed)
 
     in_order, last = (answers(*trials), answers(*trials[1:], trials[0])[-1:]) if len(trials) > 1 else ([], [])
     for trial, after in zip(trials, [*last, *in_order[1:]], strict=False) if in_order and last else ():
@@ -59,7 +53,7 @@ def with_first_calls(
 
     first = trials[0]
     if first.case.name in held and not found:
-        finding = _after_other_options(first, profile, seed)
+        finding = _after_other_options(first, asked.profile, asked.seed)
         if finding is not HOLDS:
             found[first.case.name] = finding
 

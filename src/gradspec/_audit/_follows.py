@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 from gradspec._audit._measured import Measured
-from gradspec._engine._plan import plan
-from gradspec._engine._verify import run_plan
 from gradspec.explain._linearity import NOT_LINEAR
-from gradspec.law import Finding, Law, Status, Verdict, broken
+from gradspec.law import Finding, Status, Verdict, broken
 from gradspec.laws.tensor.support._slope_of_backward import ALONG, COTANGENT
-from gradspec.profile import Profile
 from gradspec.report import Report
-from gradspec.spec import FunctionSpec
 
 #: What compares two backward passes, or one with a derivative: noise in backward breaks it.
 _OF_BACKWARD = (
@@ -45,12 +41,6 @@ def _followed(verdict: Verdict, failed: Mapping[tuple[str, str], Verdict], measu
     if not root:
         return verdict
     return replace(verdict, finding=following(verdict.finding, root))
-
-
-def asked_again(spec: FunctionSpec, laws: Sequence[Law], profile: Profile, seed: int) -> dict[tuple[str, str], Verdict]:
-    """Return what laws say of another call of a function, by law and case."""
-    report = run_plan(plan([spec], laws, profile, seed=seed), [spec], laws, profile, seed=seed)
-    return {(verdict.law, verdict.case): verdict for verdict in report.verdicts}
 
 
 def following(finding: Finding, root: str) -> Finding:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -11,22 +11,18 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_leaves, tree_map
 
-from gradspec._audit._apart import apart
+from gradspec._audit._asked import Asked
 from gradspec._audit._case_syntax import read_case
-from gradspec._audit._measured import Measured
 from gradspec._audit._own_dtype import in_dtype
 from gradspec._audit._single import as_single
-from gradspec._audit._subject import Subject
 from gradspec._audit._sweep import resized
-from gradspec._audit._trials import flat_trial
 from gradspec._finding import ALSO, ASIDE, MEANT
 from gradspec.explain import ELEMENTS, by_differences, why_not_derivative
-from gradspec.law import Finding, Law, Rank, Reason, Status, Trial, Verdict
+from gradspec.law import Finding, Law, Rank, Reason, Status, Verdict
 from gradspec.laws import quietly
 from gradspec.laws.tensor.support._call import differentiable, narrowed
 from gradspec.laws.tensor.support._compare import describe
 from gradspec.laws.tensor.support._witness import subject as subject_of
-from gradspec.profile import Profile
 from gradspec.report import Report
 from gradspec.spec import Case
 
@@ -42,26 +38,18 @@ _OF_ITS_OWN = ("of arguments", "zero")
 _CERTAIN = ("repeated index",)
 
 
-def with_how_wrong(
-    report: Report,
-    subject: Subject,
-    cases: Sequence[Case],
-    measured: Measured,
-    laws: Sequence[Law],
-    profile: Profile,
-    seed: int,
-) -> Report:
+def with_how_wrong(report: Report, asked: Asked) -> Report:
     """Return a report in which a broken law `surrogate` says how backward is wrong, where other calls show it."""
-    law = next((law for law in laws if law.name == "surrogate"), None)
+    law = next((law for law in asked.laws if law.name == "surrogate"), None)
     # A verdict that is reused says it already.
     broken = {v.case: v.finding.details.get(ASIDE, ()) for v in report.violations if _is_unexplained(v)}
     said: dict[str, _Shown] = {}
-    subject, cases = as_single(subject, cases, measured) or (subject, cases)
-    for case in cases:
+    asked = as_single(asked)
+    for case in asked.cases:
         if law is None or case.name not in broken:
             continue
-        wrong = replace(measured, wrt=tuple(name for name in measured.wrt if name not in broken[case.name]))
-        found = apart(partial(_said, law, subject, case, wrong, profile, seed), profile, seed)
+        wrt = tuple(name for name in asked.measured.wrt if name not in broken[case.name])
+        found = asked.apart(partial(_said, law, replace(asked, measured=replace(asked.measured, wrt=wrt)), case))
         if isinstance(found, _Shown):
             said[case.name] = found
     verdicts = (
@@ -120,31 +108,28 @@ def _off(finding: Finding) -> float:
     return abs(got - expected) / size if size else math.inf
 
 
-def _said(law: Law, subject: Subject, case: Case, measured: Measured, profile: Profile, seed: int) -> _Shown:
-    def trial_of(one: Case) -> Trial:
-        return flat_trial(subject, one, measured, profile, seed)
-
-    trial = trial_of(case)
+def _said(law: Law, asked: Asked, case: Case) -> _Shown:
+    trial = asked.trial(case)
     numbers: Finding | None = quietly(lambda: by_differences(trial))
     if numbers is not None:
         return _Shown(why_not_derivative(law, trial, numbers), numbers)
     # Differences show a cause in float64 only: a call with arguments of less is made with more, where that is taken.
     if wide := in_dtype((case,), torch.float64):
-        other = trial_of(wide[0])
+        other = asked.trial(wide[0])
         found: Finding | None = quietly(lambda: by_differences(other))
         if found is not None and found.reason is not None:
             return _Shown(why_not_derivative(law, other, found), found)
     # And of few numbers only.
-    small: Case | None = quietly(lambda: _made_small(law, trial_of, case, seed, profile.device))
-    if small is not None and (why := _of_a_small_call(law, trial_of, small)) is not None:
+    small: Case | None = quietly(lambda: _made_small(law, asked, case))
+    if small is not None and (why := _of_a_small_call(law, asked, small)) is not None:
         return _Shown(why, None)
     return _Shown(why_not_derivative(law, trial), None)
 
 
-def _of_a_small_call(law: Law, trial_of: Callable[[Case], Trial], small: Case) -> Reason | None:
+def _of_a_small_call(law: Law, asked: Asked, small: Case) -> Reason | None:
     """Return what a smaller call shows in float64 that is true of the one which is asked about, too."""
     (wide,) = in_dtype((small,), torch.float64) or (small,)
-    trial = trial_of(wide)
+    trial = asked.trial(wide)
     found: Finding | None = quietly(lambda: by_differences(trial))
     why = None if found is None or found.reason is None else why_not_derivative(law, trial, found)
     if found is None or why is None or why.kind in _OF_ITS_OWN:
@@ -153,14 +138,14 @@ def _of_a_small_call(law: Law, trial_of: Callable[[Case], Trial], small: Case) -
     return replace(why, words=f"{of}{why.words} (shown by {small.name})")
 
 
-def _made_small(law: Law, trial_of: Callable[[Case], Trial], case: Case, seed: int, device: str) -> Case | None:
+def _made_small(law: Law, asked: Asked, case: Case) -> Case | None:
     """Return a call with fewer numbers that breaks a law, too; None where there is none."""
     found: Case | None = None
     for _ in range(_TRIES):
         if (count := _numbers(found or case)) <= ELEMENTS:
             return found
-        for one in _smaller(found or case, seed, device):
-            if _numbers(one) < count and quietly(lambda one=one: law.check(trial_of(one)).status is Status.BROKEN):  # type: ignore[misc]
+        for one in _smaller(found or case, asked.seed, asked.profile.device):
+            if _numbers(one) < count and quietly(lambda one=one: law.check(asked.trial(one)).status is Status.BROKEN):  # type: ignore[misc]
                 found = one
                 break
         else:

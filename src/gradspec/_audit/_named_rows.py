@@ -13,15 +13,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gradspec._audit._apart import apart
-from gradspec._audit._measured import Measured
+from gradspec._audit._asked import Asked
 from gradspec._audit._subject import Subject
-from gradspec._audit._trials import flat_trial
 from gradspec.explain import holds_twice
 from gradspec.law import Finding, Law, Rank, Status, Trial
 from gradspec.laws.tensor.support._call import Inputs, differentiable, vjp
 from gradspec.laws.tensor.support._meant import ANSWER
-from gradspec.profile import Profile
 from gradspec.report import Report
 from gradspec.spec import Case
 
@@ -29,33 +26,26 @@ from gradspec.spec import Case
 _OTHERS = 8
 
 
-def with_named_rows(
-    report: Report,
-    subject: Subject,
-    cases: Sequence[Case],
-    measured: Measured,
-    laws: Sequence[Law],
-    profile: Profile,
-    seed: int,
-) -> Report:
+def with_named_rows(report: Report, asked: Asked) -> Report:
     """Return a report that asks about what the law `surrogate` calls wrong, where only such a row is."""
-    law = next((law for law in laws if law.name == "surrogate"), None)
+    law = next((law for law in asked.laws if law.name == "surrogate"), None)
     broken = {
         verdict.case
         for verdict in report.verdicts
         if verdict.law == "surrogate" and verdict.status is Status.BROKEN and verdict.finding.rank != Rank.WASTE
     }
-    asked: dict[str, Finding] = {}
-    for case in cases:
-        if law is None or case.name not in broken or not (subject.layers or any(map(_is_row, case.args))):
+    questions: dict[str, Finding] = {}
+    for case in asked.cases:
+        if law is None or case.name not in broken or not (asked.subject.layers or any(map(_is_row, case.args))):
             continue
-        found = apart(partial(_asked, law, subject, case, measured, profile, seed), profile, seed)
+        found = asked.apart(partial(_question, law, asked, case))
         if isinstance(found, Finding) and found.status is Status.QUESTION:
-            asked[case.name] = found
+            questions[case.name] = found
     verdicts = (
-        replace(v, finding=asked[v.case]) if v.law == "surrogate" and v.case in asked else v for v in report.verdicts
+        replace(v, finding=questions[v.case]) if v.law == "surrogate" and v.case in questions else v
+        for v in report.verdicts
     )
-    return replace(report, verdicts=tuple(verdicts)) if asked else report
+    return replace(report, verdicts=tuple(verdicts)) if questions else report
 
 
 @dataclass(frozen=True)
@@ -68,10 +58,10 @@ class _Name:
     renamed: Callable[[Trial, int], AbstractContextManager[Trial]]
 
 
-def _asked(law: Law, subject: Subject, case: Case, measured: Measured, profile: Profile, seed: int) -> Finding | None:
-    trial = flat_trial(subject, case, measured, profile, seed)
+def _question(law: Law, asked: Asked, case: Case) -> Finding | None:
+    trial = asked.trial(case)
     names = list(signature(trial.spec.primal).parameters)
-    for name, at in product([*_arguments(trial, names), *_attributes(subject)], _tables(trial.case.args)):
+    for name, at in product([*_arguments(trial, names), *_attributes(asked.subject)], _tables(trial.case.args)):
         row, table = name.row, trial.case.args[at]
         if names[at] not in trial.spec.wrt or not -len(table) <= row < len(table):
             continue

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,36 +10,25 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.utils._pytree import tree_map
 
-from gradspec._audit._eager_spec import eager_spec
-from gradspec._audit._follows import asked_again, following
+from gradspec._audit._asked import Asked
+from gradspec._audit._follows import following
 from gradspec._audit._in_place import on_copies
-from gradspec._audit._measured import Measured
 from gradspec._audit._subject import Subject
-from gradspec.law import Law, Rank, Status, Verdict
-from gradspec.profile import Profile
+from gradspec.law import Rank, Status, Verdict
 from gradspec.report import Report
-from gradspec.spec import Case
 
 #: The laws that a write breaks, and the one that names its line.
 ARGUMENTS, COTANGENTS, LINE = "inputs_untouched", "cotangents_untouched", "declared_writes"
 
 
-def with_writes(
-    report: Report,
-    subject: Subject,
-    cases: Sequence[Case],
-    measured: Measured,
-    laws: Sequence[Law],
-    profile: Profile,
-    seed: int,
-) -> Report:
+def with_writes(report: Report, asked: Asked) -> Report:
     """Return a report in which what holds for copies follows from the write, which has the line."""
     for root, copying in ((ARGUMENTS, _of_arguments), (COTANGENTS, _of_cotangents)):
         broken_by = {v.case: v for v in report.verdicts if v.law == root and _is_wrong(v)}
         others = {v.law for v in report.verdicts if v.case in broken_by and v.law != root and _is_wrong(v)}
-        if asked := [law for law in laws if law.name in others]:
-            given = tuple(case for case in cases if case.name in broken_by)
-            found = asked_again(eager_spec(copying(subject), given, measured), asked, profile, seed)
+        if laws := [law for law in asked.laws if law.name in others]:
+            given = [case for case in asked.cases if case.name in broken_by]
+            found = asked.again(laws, subject=copying(asked.subject), cases=given)
             held = {cell for cell, verdict in found.items() if verdict.status is Status.HOLDS}
             report = _following(report, root, held)
     return report

@@ -10,19 +10,15 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_leaves
 
-from gradspec._audit._apart import apart
-from gradspec._audit._eager_spec import eager_spec
-from gradspec._audit._follows import asked_again, following
-from gradspec._audit._measured import Measured
+from gradspec._audit._asked import Asked
+from gradspec._audit._follows import following
 from gradspec._audit._own_dtype import in_dtype
 from gradspec._audit._subject import Subject
-from gradspec._audit._trials import flat_trial
-from gradspec.law import Finding, Law, Rank, Status, Trial, Verdict, broken
+from gradspec.law import Finding, Rank, Status, Trial, Verdict, broken
 from gradspec.laws.tensor.support._bounded import bound_by
 from gradspec.laws.tensor.support._call import Inputs, like, outputs, vjp
 from gradspec.laws.tensor.support._compare import largest, unseen
 from gradspec.laws.tensor.support._differences import is_single
-from gradspec.profile import Profile
 from gradspec.report import Report
 from gradspec.spec import Case
 
@@ -69,15 +65,7 @@ def _computes_in_float32(trial: Trial) -> bool | None:
     return all(_are_near(a, b) for a, b in (*pairs, *zip(y, near, strict=True)))
 
 
-def with_float32(
-    report: Report,
-    subject: Subject,
-    cases: Sequence[Case],
-    measured: Measured,
-    laws: Sequence[Law],
-    profile: Profile,
-    seed: int,
-) -> Report:
+def with_float32(report: Report, asked: Asked) -> Report:
     """Return the report of such a function, where what float32 does not show is one finding: that digits are lost.
 
     Each law that float64 breaks, or on which it cannot tell, is asked again in float32. What is broken there is said in
@@ -85,13 +73,14 @@ def with_float32(
     Of a function that computes in float32 on the way alone, each such finding says so.
     """
     unclear = {v.law for v in report.verdicts if _is_unclear(v)}
-    asked = [law for law in laws if law.name in unclear]
-    if not measured.in_float32:
-        asked = [law for law in asked if not law.needs_spec]  # a reference is a promise in float64
-    single = _given_float32(subject, cases) if asked else None
-    if single is None or not (measured.in_float32 or _is_partly(subject, cases, measured, profile, seed)):
+    in_float32 = asked.measured.in_float32
+    # A reference is a promise in float64.
+    laws = [law for law in asked.laws if law.name in unclear and (in_float32 or not law.needs_spec)]
+    single = _given_float32(asked.subject, asked.cases) if laws else None
+    if single is None or not (in_float32 or _is_partly(asked)):
         return report
-    found = asked_again(eager_spec(*single, measured), asked, profile, seed)
+    subject, cases = single
+    found = asked.again(laws, subject=subject, cases=cases)
     roots: dict[str, str] = {}
 
     def said(verdict: Verdict) -> Verdict:
@@ -102,7 +91,7 @@ def with_float32(
             return replace(verdict, finding=there.finding)
         if there.status is not Status.HOLDS:
             return verdict
-        if not measured.in_float32:
+        if not in_float32:
             is_said = verdict.finding.rank == Rank.WASTE
             return verdict if is_said else replace(verdict, finding=_rounded(verdict.finding, there.finding))
         root = roots.setdefault(verdict.case, verdict.law)
@@ -111,9 +100,10 @@ def with_float32(
     return replace(report, verdicts=tuple(map(said, report.verdicts)))
 
 
-def as_single(subject: Subject, cases: Sequence[Case], measured: Measured) -> tuple[Subject, tuple[Case, ...]] | None:
-    """Return a function that computes in float32, and its calls, so that nothing is asked of it in float64."""
-    return _given_float32(subject, cases) if measured.in_float32 else None
+def as_single(asked: Asked) -> Asked:
+    """Return the audit of a function that computes in float32 so that nothing is asked of it in float64."""
+    single = _given_float32(asked.subject, asked.cases) if asked.measured.in_float32 else None
+    return asked if single is None else replace(asked, subject=single[0], cases=single[1])
 
 
 def _given_float32(subject: Subject, cases: Sequence[Case]) -> tuple[Subject, tuple[Case, ...]] | None:
@@ -121,14 +111,14 @@ def _given_float32(subject: Subject, cases: Sequence[Case]) -> tuple[Subject, tu
     return None if low is None else (replace(subject, call=_refusing_float64(subject.call)), low)
 
 
-def _is_partly(subject: Subject, cases: Sequence[Case], measured: Measured, profile: Profile, seed: int) -> bool:
+def _is_partly(asked: Asked) -> bool:
     """Whether experiments show that a function computes in float32 on the way."""
 
     def shows() -> bool:
-        trials = [flat_trial(subject, case, measured, profile, seed) for case in cases]
+        trials = [asked.trial(case) for case in asked.cases]
         return any(map(_is_rough, trials)) and all(map(_is_alike, trials))
 
-    return apart(shows, profile, seed) is True
+    return asked.apart(shows) is True
 
 
 def _is_alike(trial: Trial) -> bool:
