@@ -165,16 +165,22 @@ def _of_argument(law: Law, trial: Trial, name: str) -> str:
     if abs(first + 1) < digits:
         return "of the wrong sign"
     of = what_it_is(first, Inputs.of(alone), partial(_is_off_by, law, alone, digits), digits=digits)
-    if not of and not _is_off_by(law, alone, digits, _moved(trial), first):
+    if not of and _refutes(law, alone, digits, first):
         return "wrong"  # of one number each wrong gradient is off by some factor
     return f"off by the factor {first:.4g}" + (f", which is {of}" if of else "")
 
 
-def _moved(trial: Trial) -> Inputs:
-    """Return other numbers for what is differentiated."""
+def _refutes(law: Law, trial: Trial, digits: float, factor: float) -> bool:
+    """Whether the derivative of an argument is judged for other numbers, and is off by another factor there."""
     inputs = Inputs.of(trial)
     others = resembling(tuple(inputs.values[name] for name in inputs.wrt), trial.seed + 1)
-    return Inputs({**inputs.values, **dict(zip(inputs.wrt, others, strict=True))}, inputs.wrt)
+    moved = Inputs({**inputs.values, **dict(zip(inputs.wrt, others, strict=True))}, inputs.wrt)
+    if not can_be_made(trial.spec.function, moved):
+        return False
+    finding = law.check(replace(trial, case=replace(trial.case, args=moved.args(), kwargs={})))
+    if finding.status is not Status.BROKEN:  # in other numbers it may have no derivative
+        return finding.status is Status.HOLDS
+    return not math.isclose(float(finding.got) / float(finding.expected.split()[0]), factor, rel_tol=digits)
 
 
 def _is_off_by(law: Law, trial: Trial, digits: float, inputs: Inputs, factor: float) -> bool:
