@@ -166,13 +166,16 @@ def _of_argument(law: Law, trial: Trial, name: str) -> str:
         return "of the wrong sign"
     of = what_it_is(first, Inputs.of(alone), partial(_is_off_by, law, alone, digits), digits=digits)
     if not of and _refutes(law, alone, digits, first):
-        return "wrong"  # of one number each wrong gradient is off by some factor
+        return "wrong"
     return f"off by the factor {first:.4g}" + (f", which is {of}" if of else "")
 
 
 def _refutes(law: Law, trial: Trial, digits: float, factor: float) -> bool:
-    """Whether the derivative of an argument is judged for other numbers, and is off by another factor there."""
+    """Whether the derivative of one number by one number is off by another factor, or by none, elsewhere."""
     inputs = Inputs.of(trial)
+    numbers = (*(inputs.values[name] for name in inputs.wrt), *outputs(trial.spec.surrogate(*inputs.args())))
+    if any(t.numel() > 1 for t in numbers if isinstance(t, Tensor) and differentiable(t)):
+        return False  # a factor in several directions is one
     others = resembling(tuple(inputs.values[name] for name in inputs.wrt), trial.seed + 1)
     moved = Inputs({**inputs.values, **dict(zip(inputs.wrt, others, strict=True))}, inputs.wrt)
     if not can_be_made(trial.spec.function, moved):
