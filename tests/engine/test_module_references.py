@@ -154,6 +154,7 @@ def test_a_reference_that_reads_a_parameter_says_its_gradient_too(function, law)
 
     assert [one.law for one in failing] == ([law] if law else [])
     assert not law or "gradient of `weight`" in failing[0].finding.message
+    assert "primal" not in found.proposal  # of which the spec of a module knows nothing
 
 
 class Names(Table):

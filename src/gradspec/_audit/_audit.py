@@ -278,7 +278,8 @@ def audit(
         function=function,
         report=without_ranks(report),
         path=path,
-        references={role: (thing, where) for role, (thing, where) in answers.items() if thing is not None},
+        # The spec of a module names none.
+        references={r: (thing, at) for r, (thing, at) in answers.items() if thing is not None and not subject.layers},
         written=written,
         seed=seed,
         dtype=found.own,
