@@ -151,14 +151,14 @@ def _arguments_for(state: Iterable[str], signature: inspect.Signature) -> dict[s
 def _widest(cases: Sequence[Case], own: Iterable[torch.Tensor]) -> torch.dtype:
     """Return the floating dtype that holds every given tensor: parameters of a module take part in its precision.
 
-    Where no call gives one, as to an embedding, it is that of the module's own.
+    Where no call gives one, as to an embedding, it holds those of the module itself, and is no half type.
     """
-    given = [value for case in cases for value in (*case.args, *case.kwargs.values())]
-    for tensors in (given, own):
-        dtypes = {t.dtype for t in tensors if isinstance(t, torch.Tensor) and t.is_floating_point()}
-        if dtypes:
-            return max(dtypes, key=lambda dtype: torch.finfo(dtype).bits)
-    return torch.get_default_dtype()
+    given = _floating(value for case in cases for value in (*case.args, *case.kwargs.values()))
+    return max(given or _floating(own) | {torch.get_default_dtype()}, key=lambda dtype: torch.finfo(dtype).bits)
+
+
+def _floating(values: Iterable[Any]) -> set[torch.dtype]:
+    return {value.dtype for value in values if isinstance(value, torch.Tensor) and value.is_floating_point()}
 
 
 def _in_dtype(value: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
