@@ -16,8 +16,7 @@ import torch
 from gradspec._record import provenance as measured_now
 from gradspec.report import write_experiment
 
-#: Decimals of a mean over the seeds, and of a point of a curve.
-DIGITS, OF_A_CURVE = 6, 4
+DIGITS = 6
 
 
 def figure(
@@ -38,7 +37,7 @@ def figure(
         "x": {"label": "epoch", "values": list(range(first, first + epochs))},
         "y": {"label": y, **axis},
         "lines": [
-            {"label": label, "runs": [[round(value, OF_A_CURVE) for value in run] for run in runs]}
+            {"label": label, "runs": [[round(value, DIGITS) for value in run] for run in runs]}
             for label, runs in lines.items()
         ],
     }

@@ -183,7 +183,10 @@ def _is_alive(process: int) -> bool:
 
 
 def _shown(value: Any, rows: str = "", indent: str = "", *, in_lines: bool = False) -> str:
-    """Return plain data as JSON, a list of scalars and each item of `rows` on one line: a difference can be read."""
+    """Return plain data as JSON: a list of scalars, a flat item of a list and each item of `rows` on one line.
+
+    So a difference can be read.
+    """
     inner = indent + " "
     if isinstance(value, dict) and value:
         shown = {key: _shown(item, "", inner, in_lines=key == rows) for key, item in value.items()}
@@ -191,9 +194,13 @@ def _shown(value: Any, rows: str = "", indent: str = "", *, in_lines: bool = Fal
         return "{" + ",".join(f"\n{inner}{line}" for line in lines) + f"\n{indent}}}"
     if isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
         row = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-        lines = [row(item) if in_lines else _shown(item, "", inner) for item in value]
+        lines = [row(item) if in_lines or _is_flat(item) else _shown(item, "", inner) for item in value]
         return "[" + ",".join(f"\n{inner}{line}" for line in lines) + f"\n{indent}]"
     return json.dumps(value, ensure_ascii=False)
+
+
+def _is_flat(item: Any) -> bool:
+    return isinstance(item, dict) and not any(isinstance(one, dict | list) for one in item.values())
 
 
 def checksum(record: Mapping[str, Any]) -> str:
