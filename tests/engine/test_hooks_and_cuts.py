@@ -273,3 +273,44 @@ def test_what_may_get_no_gradient_is_no_part_of_a_wrong_one():
     assert verdict.status is Status.BROKEN
     assert "step" not in verdict.finding.message
     assert "The output changes with `step`, and backward returns no gradient for it." in found.remarks
+
+
+class Half(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return y_bar / 2
+
+
+def wrong_beside_a_hook(x):
+    y = Half.apply(x.sin())
+    if y.requires_grad:
+        y.register_hook(lambda y_bar: None)
+    return y
+
+
+def clipped_by_a_hook(x):
+    y = x.sin()
+    if y.requires_grad:
+        y.register_hook(lambda y_bar: y_bar.clamp(-1, 1))
+    return y
+
+
+@pytest.mark.parametrize(
+    ("function", "status"),
+    [
+        (on_a_view, {"surrogate": Status.QUESTION, "cotangent_linearity": Status.HOLDS}),
+        (wrong_beside_a_hook, {"surrogate": Status.BROKEN, "cotangent_linearity": Status.HOLDS}),
+        (clipped_by_a_hook, {"surrogate": Status.BROKEN, "cotangent_linearity": Status.BROKEN}),
+    ],
+)
+def test_a_hook_that_changes_a_gradient_is_asked_about(function, status):
+    report = audit(function, ["(randn(3),)"], laws=list(status)).report
+    assert {one.law: one.status for one in report.verdicts} == status
+    asked = (
+        f"Is it meant that a hook changes the gradient (test_hooks_and_cuts.py:{line_of('lambda x_bar: x_bar / 2')})?"
+    )
+    assert status["surrogate"] is Status.BROKEN or report.of(law="surrogate")[0].finding.message.startswith(asked)

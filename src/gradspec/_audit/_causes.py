@@ -9,9 +9,9 @@ from gradspec._audit._graphless import with_graphless
 from gradspec._audit._hidden import with_hidden
 from gradspec._audit._how_wrong import with_how_wrong
 from gradspec._audit._lost import with_lost, with_stopped
-from gradspec._audit._named_rows import with_named_rows
 from gradspec._audit._of_earlier import with_earlier
 from gradspec._audit._of_writes import with_writes
+from gradspec._audit._questions import with_questions
 from gradspec._audit._single import with_float32
 from gradspec.explain import are_asked
 from gradspec.report import Report
@@ -20,7 +20,7 @@ from gradspec.report import Report
 def explained(report: Report, asked: Asked) -> Report:
     """Return the report of an audit with the causes that plain calls show."""
     measured = asked.measured
-    for experiment in (with_first_calls, with_earlier, with_float32, with_named_rows):
+    for experiment in (with_first_calls, with_earlier, with_float32, with_questions):
         report = experiment(report, asked)
     if not asked.subject.has_reference and are_asked():  # a reference says what backward should be: nothing to guess
         report = with_how_wrong(report, asked)

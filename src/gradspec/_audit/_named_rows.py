@@ -1,4 +1,4 @@
-"""Ask about a row without a gradient that an argument or a module names, as the padding of an embedding."""
+"""A row without a gradient that an argument or a module names, as the padding of an embedding."""
 
 from __future__ import annotations
 
@@ -13,39 +13,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gradspec._audit._asked import Asked
 from gradspec._audit._subject import Subject
 from gradspec.explain import holds_twice
-from gradspec.law import Finding, Law, Rank, Status, Trial
+from gradspec.law import Law, Trial
 from gradspec.laws.tensor.support._call import Inputs, differentiable, vjp
-from gradspec.laws.tensor.support._meant import ANSWER
-from gradspec.report import Report
-from gradspec.spec import Case
 
 #: How many other rows are named in its place.
 _OTHERS = 8
-
-
-def with_named_rows(report: Report, asked: Asked) -> Report:
-    """Return a report that asks about what the law `surrogate` calls wrong, where only such a row is."""
-    law = next((law for law in asked.laws if law.name == "surrogate"), None)
-    broken = {
-        verdict.case
-        for verdict in report.verdicts
-        if verdict.law == "surrogate" and verdict.status is Status.BROKEN and verdict.finding.rank != Rank.WASTE
-    }
-    questions: dict[str, Finding] = {}
-    for case in asked.cases:
-        if law is None or case.name not in broken or not (asked.subject.layers or any(map(_is_row, case.args))):
-            continue
-        found = asked.apart(partial(_question, law, asked, case))
-        if isinstance(found, Finding) and found.status is Status.QUESTION:
-            questions[case.name] = found
-    verdicts = (
-        replace(v, finding=questions[v.case]) if v.law == "surrogate" and v.case in questions else v
-        for v in report.verdicts
-    )
-    return replace(report, verdicts=tuple(verdicts)) if questions else report
 
 
 @dataclass(frozen=True)
@@ -58,22 +32,21 @@ class _Name:
     renamed: Callable[[Trial, int], AbstractContextManager[Trial]]
 
 
-def _question(law: Law, asked: Asked, case: Case) -> Finding | None:
-    trial = asked.trial(case)
+def row_without_gradient(law: Law, trial: Trial, subject: Subject) -> str:
+    """Return what is asked about a row without a gradient, where all else is right; empty where nothing is."""
     names = list(signature(trial.spec.primal).parameters)
-    for name, at in product([*_arguments(trial, names), *_attributes(asked.subject)], _tables(trial.case.args)):
+    for name, at in product([*_arguments(trial, names), *_attributes(subject)], _tables(trial.case.args)):
         row, table = name.row, trial.case.args[at]
         if names[at] not in trial.spec.wrt or not -len(table) <= row < len(table):
             continue
         if _is_left_out(trial, names[at], row) and holds_twice(law, _held(trial, at, row)):
             others = [other for other in range(len(table)) if other not in (row, row + len(table))][:_OTHERS]
             if any(_moves_to(law, trial, name, at, other) for other in others):
-                said = (
+                return (
                     f"Is it meant that row {row} of `{names[at]}` gets no gradient? It is the row that "
                     f"`{name.shown}` names, whichever that is, as the padding of an embedding, and forward reads it."
                 )
-                return Finding(status=Status.QUESTION, message=said, likely=ANSWER)
-    return None
+    return ""
 
 
 def _arguments(trial: Trial, names: Sequence[str]) -> Iterator[_Name]:
