@@ -15,6 +15,7 @@ from gradspec._finding import MEANT, QUESTIONS
 from gradspec._one_line import listed
 from gradspec.explain import cut_by, gradient_of, is_stopped, misplaced, stopped_at
 from gradspec.law import Finding, Rank, Reason, Status, Trial, broken
+from gradspec.laws.tensor._surrogate import SURROGATE
 from gradspec.laws.tensor.support._call import Inputs, like, outputs
 from gradspec.laws.tensor.support._meant import is_flat
 from gradspec.report import Report
@@ -104,7 +105,15 @@ def stopped_in(subject: Subject, trial: Trial) -> dict[str, str]:
     others = [name for name in inputs.wrt if marked and name not in marked]
     gradients = {name: gradient_of(trial, inputs, name) for name in others}
     found = {n: g for n, g in gradients.items() if g is not None and is_stopped(trial, inputs, n, g)}
+    # A hook may bring back what is stopped, as that of an equilibrium does.
+    found = {name: gradient for name, gradient in found.items() if _is_wrong(trial, name)}
     return {name: stopped_at(trial, inputs, name, gradient) for name, gradient in found.items()}
+
+
+def _is_wrong(trial: Trial, name: str) -> bool:
+    """Whether the gradient of an argument is not the derivative of forward."""
+    alone = replace(trial, spec=replace(trial.spec, wrt=(name,), zero_gradient=()))
+    return SURROGATE.check(alone).status is Status.BROKEN
 
 
 def with_stopped(report: Report, stopped: Mapping[str, str]) -> Report:
