@@ -62,7 +62,8 @@ def _without_hooks() -> Iterator[dict[str, None]]:
     lines: dict[str, None] = {}
 
     def registered(tensor: torch.Tensor, hook: Any) -> RemovableHandle:
-        lines.update({line: None for line in [calling_line()] if line})
+        if line := calling_line():
+            lines[line] = None
         return RemovableHandle(OrderedDict())
 
     with patch.object(torch.Tensor, "register_hook", registered):

@@ -54,10 +54,20 @@ def uncut(value: Any) -> Tensor | None:
     return value.view_as(value) if value.layout is torch.strided else value
 
 
-def is_stopped(trial: Trial, inputs: Inputs, name: str, gradient: Tensor) -> bool:
-    """Whether the graph of a call is cut by name on one of several ways to an argument: another gradient is left."""
+def is_stopped(
+    trial: Trial, inputs: Inputs, name: str, gradient: Tensor, without: TorchFunctionMode | None = None
+) -> bool:
+    """Whether the graph of a call is cut by name on one of several ways to an argument: another gradient is left.
+
+    Args:
+        trial: the call.
+        inputs: its arguments.
+        name: the argument.
+        gradient: that of the call.
+        without: leaves out what cuts a graph; all of it by default.
+    """
     try:
-        with Without(EVERY):
+        with without or Without(EVERY):
             found = gradient_of(trial, inputs, name)
     except Exception:
         return False

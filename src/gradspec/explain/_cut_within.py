@@ -7,12 +7,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from gradspec._place import calling_frame
-from gradspec.explain._cut import DATA, DETACH, NO_GRAD, gradient_of, uncut
+from gradspec.explain._cut import DATA, DETACH, NO_GRAD, gradient_of, is_stopped, uncut
 from gradspec.explain._wrong import Wrong
 from gradspec.law import Reason, Trial
 from gradspec.laws.tensor.support._bounded import Bounded
@@ -72,14 +71,9 @@ def stopped_at(trial: Trial, inputs: Inputs, name: str, gradient: Tensor) -> str
     seen = _LeftOut()
     with seen:
         gradient_of(trial, inputs, name)
-    found = [line for line in list(seen.seen)[:_MOST] if _is_another(trial, inputs, name, gradient, line)]
+    lines = list(seen.seen)[:_MOST]
+    found = [line for line in lines if is_stopped(trial, inputs, name, gradient, _LeftOut([line]))]
     return ", ".join(f"{what} ({Path(file).name}:{number})" for file, number, what in found)
-
-
-def _is_another(trial: Trial, inputs: Inputs, name: str, gradient: Tensor, line: Line) -> bool:
-    with _LeftOut([line]):
-        got: Tensor | None = quietly(lambda: gradient_of(trial, inputs, name))
-    return got is not None and got.shape == gradient.shape and not torch.allclose(got, gradient)
 
 
 def _called(wrong: Wrong, classes: list[type], mode: _LeftOut) -> dict[str, Tensor | None]:

@@ -20,7 +20,7 @@ from gradspec.explain._other_calls import without_empty_groups, without_negative
 from gradspec.explain._repeated import ASSIGNED, SHARED, last_of_each, masked_rows
 from gradspec.explain._wrong import MENDED
 from gradspec.law import Finding, Law, Reason, Status, Trial
-from gradspec.laws.tensor.support._call import Inputs, differentiable, like, outputs, resembling, vjp
+from gradspec.laws.tensor.support._call import Inputs, differentiable, like, outputs, vjp
 from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._guess import EXACT, made_of, narrow_type_of
 from gradspec.laws.tensor.support._jumps import known_not_to_jump
@@ -176,8 +176,7 @@ def _refutes(law: Law, trial: Trial, digits: float, factor: float) -> bool:
     numbers = (*(inputs.values[name] for name in inputs.wrt), *outputs(trial.spec.surrogate(*inputs.args())))
     if any(t.numel() > 1 for t in numbers if isinstance(t, Tensor) and differentiable(t)):
         return False  # a factor in several directions is one
-    others = resembling(tuple(inputs.values[name] for name in inputs.wrt), trial.seed + 1)
-    moved = Inputs({**inputs.values, **dict(zip(inputs.wrt, others, strict=True))}, inputs.wrt)
+    moved = inputs.redrawn(trial.seed + 1)
     if not can_be_made(trial.spec.function, moved):
         return False
     finding = law.check(replace(trial, case=replace(trial.case, args=moved.args(), kwargs={})))

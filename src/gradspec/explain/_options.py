@@ -13,7 +13,7 @@ from torch import Tensor
 
 from gradspec.explain._wrong import Wrong, some
 from gradspec.law import Reason
-from gradspec.laws.tensor.support._call import Inputs, like, outputs, resembling, vjp
+from gradspec.laws.tensor.support._call import Inputs, like, outputs, vjp
 from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._made_up import can_be_made
 from gradspec.laws.tensor.support._reference import reference
@@ -43,8 +43,7 @@ def _right_with(wrong: Wrong, others: Iterable[tuple[Reason, Inputs]]) -> Reason
 def _stays(wrong: Wrong, other: Inputs) -> bool:
     """Whether it is right with another option for other numbers too, larger ones among them: an edge is wide there."""
     for draw, times in enumerate(_TIMES):
-        moved = tuple(times * t for t in resembling(other.tensors(), wrong.trial.seed + 61 + draw))
-        inputs = Inputs({**other.values, **dict(zip(other.wrt, moved, strict=True))}, other.wrt)
+        inputs = other.redrawn(wrong.trial.seed + 61 + draw, times=times)
         y = quietly(lambda inputs=inputs: outputs(wrong.trial.spec.primal(*inputs.args())))  # type: ignore[misc]
         is_there = y is not None and all(bool(t.isfinite().all()) for t in y if isinstance(t, Tensor))
         if is_there and wrong.holds(inputs, drawn=True) is False:

@@ -20,7 +20,7 @@ from gradspec.explain._second_order import why_second_order
 from gradspec.explain._value import why_value
 from gradspec.law import HOLDS, Finding, Law, Reason, Status, Trial
 from gradspec.laws.tensor._surrogate import SURROGATE, of_function
-from gradspec.laws.tensor.support._call import Inputs, outputs, resembling
+from gradspec.laws.tensor.support._call import Inputs, outputs
 from gradspec.laws.tensor.support._compare import compare
 from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._differences import in_double, is_half, is_low
@@ -144,6 +144,4 @@ def _why_value(trial: Trial) -> Reason | None:
 def _redrawn(trial: Trial) -> Trial:
     """Return the trial with other cotangents, and with other arguments of the same signs and sizes."""
     inputs, seed = Inputs.of(trial), trial.seed + _AWAY
-    other = dict(zip(inputs.wrt, resembling(inputs.tensors(), seed), strict=True))
-    args = Inputs({**inputs.values, **other}, inputs.wrt).args()
-    return replace(trial, case=replace(trial.case, args=args, kwargs={}), seed=seed)
+    return replace(trial, case=replace(trial.case, args=inputs.redrawn(seed).args(), kwargs={}), seed=seed)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from gradspec.law import HOLDS, Trial
 from gradspec.laws.tensor.support._bounded import Bounded
-from gradspec.laws.tensor.support._call import Inputs, differentiable, like, outputs, resembling, vjp
+from gradspec.laws.tensor.support._call import Inputs, differentiable, like, outputs, vjp
 from gradspec.laws.tensor.support._compare import allowed, compare
 from gradspec.laws.tensor.support._made_up import can_be_made
 from gradspec.laws.tensor.support._reference import reference
@@ -73,8 +73,7 @@ class Wrong:
         """Return the same question for other cotangents, and for other arguments of the same signs."""
         inputs = self.inputs
         if moved:
-            other = tuple(times * t for t in resembling(inputs.tensors(), seed))
-            inputs = Inputs({**inputs.values, **dict(zip(inputs.wrt, other, strict=True))}, inputs.wrt)
+            inputs = inputs.redrawn(seed, times=times)
         return Wrong(self.trial, inputs, self.name, like(self.v, seed), self.found)
 
     @property

@@ -25,7 +25,7 @@ from torch import Tensor
 from gradspec._process_state import preserved_process_state
 from gradspec.law import HOLDS, Finding, Law, Reason, Trial, not_applicable
 from gradspec.laws.tensor._interleaved import SHARED
-from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs, resembling, vjp
+from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs, vjp
 from gradspec.laws.tensor.support._compare import compare, compare_all, is_one
 from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._differences import double
@@ -115,13 +115,12 @@ def _in_the_same_memory(trial: Trial, inputs: Inputs) -> Finding:
     """
     if not inputs.wrt:
         return not_applicable("no other case can be called before, and no argument is trained")
-    others = resembling(inputs.tensors(), trial.seed + 1)
-    elsewhere = Inputs({**inputs.values, **dict(zip(inputs.wrt, others, strict=True))}, inputs.wrt)
+    elsewhere = inputs.redrawn(trial.seed + 1)
     leaves = inputs.leaves()
     y = outputs(trial.spec.function(*inputs.args(leaves)))
     v = like(y, trial.seed)
     gradients(y, leaves, v)
-    if not _written(leaves, others):
+    if not _written(leaves, elsewhere.tensors()):
         return not_applicable("an argument is of memory that no step of an optimiser writes to")
     right = vjp(reference(trial.spec), elsewhere, v)
     got = gradients(outputs(trial.spec.function(*inputs.args(leaves))), leaves, v)

@@ -90,6 +90,11 @@ class Inputs:
         scaled = {name: self.values[name] * factors[k % len(factors)] for k, name in enumerate(self.wrt)}
         return Inputs({**self.values, **scaled}, self.wrt)
 
+    def redrawn(self, seed: int, *, times: float = 1) -> Inputs:
+        """Return other numbers of the same signs for those that are differentiated, so many times as large."""
+        others = tuple(times * t for t in resembling(self.tensors(), seed))
+        return Inputs({**self.values, **dict(zip(self.wrt, others, strict=True))}, self.wrt)
+
     def narrowed(self, *, size: int, length: int, start: int = 0) -> Inputs:
         """Return the arguments with fewer elements along each dimension of a size."""
         part = partial(narrowed, size=size, length=length, start=start)

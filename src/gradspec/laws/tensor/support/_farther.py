@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Rank, Trial, broken
-from gradspec.laws.tensor.support._call import Inputs, differentiable, resembling
+from gradspec.laws.tensor.support._call import Inputs, differentiable
 from gradspec.laws.tensor.support._compare import describe, element
 from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._differences import double
@@ -66,8 +66,7 @@ def than_the_reference(trial: Trial, what: str, three: Three, again: Callable[[I
     unit, is_it = torch.finfo(got.dtype).eps / 2, is_far(mine, theirs)
     if is_it and theirs * unit < SOUND:
         inputs = Inputs.of(trial)
-        other = dict(zip(inputs.wrt, resembling(inputs.tensors(), trial.seed + _AWAY), strict=True))
-        elsewhere = quietly(lambda: apart(*again(Inputs({**inputs.values, **other}, inputs.wrt))))
+        elsewhere = quietly(lambda: apart(*again(inputs.redrawn(trial.seed + _AWAY))))
         if elsewhere is not None and is_far(*elsewhere):
             return _said(what, got, right, mine, theirs)
     note_norm(what, torch.inf if is_it else max(FAR, TIMES * theirs) * unit)

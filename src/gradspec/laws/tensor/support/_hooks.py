@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from gradspec._one_line import listed
 from gradspec.law import HOLDS, Finding, Reason, Trial
 from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
 from gradspec.laws.tensor.support._compare import compare_all
@@ -25,6 +26,5 @@ def left_hook(trial: Trial) -> Finding:
     once = gradients(y, leaves, v)
     again = gradients(outputs(trial.spec.function(*inputs.args(leaves))), leaves, v)
     finding = compare_all(trial, "gradient of a second call with the same tensors", again, once)
-    names = " and ".join(f"`{name}`" for name in hooked)
-    words = LEFT.format(names, hooked[0])
+    words = LEFT.format(listed(hooked), hooked[0])
     return finding.because(Reason(kind="hook", words=words, evidence={"arguments": hooked}))
