@@ -221,7 +221,35 @@ def test_a_gradient_of_state_that_has_moved_is_wrong_and_so_is_one_that_the_next
     found = {v.law: v.finding.likely for v in wrong.report.violations if v.finding.rank != Rank.WASTE}
     assert found.keys() == {"surrogate", "second_order", "interleaved"}
     assert found["surrogate"].startswith("right with `ctx.mean = mean.clone()`")
-    assert found["interleaved"] == "backward reads `mean`, which the next call writes to: keep a clone() on ctx"
+    assert found["interleaved"] == "backward reads `mean`, which the next call writes to: let it read a clone()"
+
+
+class PowerStep(nn.Module):
+    """A linear map divided by its norm, of which one step of the power method estimates the singular vectors."""
+
+    def __init__(self, own):
+        super().__init__()
+        self.own = own
+        self.weight = nn.Parameter(torch.tensor([[1.0, 2.0], [-1.0, 0.5]]))
+        for name in "uv":
+            self.register_buffer(name, torch.tensor([0.6, 0.8]))
+
+    def forward(self, x):
+        with torch.no_grad():
+            self.v.copy_(nn.functional.normalize(self.weight.T @ self.u, dim=0))
+            self.u.copy_(nn.functional.normalize(self.weight @ self.v, dim=0))
+        return x @ self.weight.T / (self.own(self.u) @ self.weight @ self.own(self.v))
+
+
+@pytest.mark.parametrize("own", [torch.clone, lambda buffer: buffer])
+def test_a_buffer_that_autograd_keeps_and_the_next_call_writes_to_is_named_where_torch_raises(own):
+    found = judged(PowerStep(own), "interleaved", "(randn(5, 2),)").finding
+
+    assert (found.likely, "modified by an inplace" in found.message) == (
+        ("", False)
+        if own is torch.clone
+        else ("backward reads `u` and `v`, which the next call writes to: let it read a clone()", True)
+    )
 
 
 @pytest.mark.parametrize(("in_order", "status"), [(False, Status.HOLDS), (True, Status.BROKEN)])
