@@ -6,7 +6,7 @@ import sys
 import pytest
 import torch
 
-from gradspec import Case, FunctionSpec, Supports, verify
+from gradspec import Case, FunctionSpec, Supports, audit, verify
 from gradspec._engine._child import available
 from gradspec._registry._laws import select_laws
 from gradspec.law import Status
@@ -108,3 +108,50 @@ def test_that_a_wrong_surrogate_of_the_right_form_is_still_held_against_the_func
 
 def test_that_what_was_replaced_is_back():
     assert os._exit.__module__ == "posix" if os.name == "posix" else "nt"
+
+
+def halved(x):
+    """Return the square, found by halving an interval: right to the last digit, and autograd sees comparisons."""
+    low, high = torch.zeros_like(x), torch.full_like(x, 64.0)
+    for _ in range(80):
+        middle = (low + high) / 2
+        is_below = middle.sqrt() < x.abs()
+        low, high = torch.where(is_below, middle, low), torch.where(is_below, high, middle)
+    return (low + high) / 2
+
+
+def in_numpy(x):
+    return torch.from_numpy(x.detach().numpy() ** 2)
+
+
+@pytest.mark.parametrize("reference", [halved, in_numpy])
+def test_a_reference_that_moves_and_that_autograd_does_not_see_is_a_fault_of_the_spec(reference):
+    for finding in (
+        found("vjp", primal=reference, surrogate=reference),
+        audit(Square, ["(randn(3),)"], reference=reference, laws=["vjp"]).report.verdicts[-1].finding,
+    ):
+        assert finding.is_fault
+        assert "moves with `x`, and autograd sees no derivative of it" in finding.message
+
+
+class Step(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return (x > 0).to(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g.clone()
+
+
+@pytest.mark.parametrize(
+    ("function", "reference"),
+    [(Step, lambda x: (x > 0).to(x)), (Square, lambda x: (x * x).detach())],
+    ids=["constant", "cut by name"],
+)
+def test_a_reference_without_a_graph_that_says_zero_is_none(function, reference):
+    report = audit(function, ["(randn(3),)"], reference=reference, laws=["primal", "vjp"]).report
+
+    (verdict,) = report.of(law="vjp")
+    assert verdict.status is Status.BROKEN
+    assert "no gradient is expected: where one is meant, give its surrogate" in verdict.finding.likely

@@ -10,10 +10,9 @@ from torch import Tensor
 
 from gradspec.explain import gradient_of
 from gradspec.law import Trial
-from gradspec.laws.tensor.support._call import Inputs, differentiable, like, outputs, resembling
+from gradspec.laws.tensor.support._call import Inputs, differentiable, like, resembling
 from gradspec.laws.tensor.support._compare import largest
-from gradspec.laws.tensor.support._differences import double, inner, slope
-from gradspec.laws.tensor.support._slope import rounding_of_a_sum
+from gradspec.laws.tensor.support._slope import rounding_of_a_sum, values_of, with_values
 
 
 def moves_with(trial: Trial, inputs: Inputs, name: str, *, is_value: bool = False) -> bool:
@@ -27,10 +26,10 @@ def moves_with(trial: Trial, inputs: Inputs, name: str, *, is_value: bool = Fals
         name: the argument.
         is_value: whether only values that a gradient could belong to count, and not whether a call raises.
     """
-    before = _values(trial, inputs)
+    before = values_of(trial, inputs)
     for other in _others(inputs.values[name], trial.seed):
         try:
-            after = _values(trial, with_values(inputs, {name: other}))
+            after = values_of(trial, with_values(inputs, {name: other}))
         except Exception:
             if is_value:
                 continue
@@ -39,25 +38,6 @@ def moves_with(trial: Trial, inputs: Inputs, name: str, *, is_value: bool = Fals
         if any(_differ(a, b) for a, b in pairs):
             return True
     return False
-
-
-def moves_smoothly(trial: Trial, inputs: Inputs, name: str) -> bool:
-    """Whether the output has a derivative in an argument that is not zero, by central differences."""
-    x, y = double(inputs.values[name]), _values(trial, inputs)
-    v = like(tuple(t for t in y), trial.seed)
-    (u,) = (t / 9 for t in like((x,), trial.seed))
-
-    def along(step: float) -> float:
-        moved = (x + step * u).to(inputs.values[name].dtype)
-        return sum(inner(w, t) for w, t in zip(v, _values(trial, with_values(inputs, {name: moved})), strict=True))
-
-    try:
-        numeric = slope(along)
-    except Exception:
-        return False
-    scale = max(abs(numeric.value), sum(float((w * t).abs().sum()) for w, t in zip(v, y, strict=True)))
-    dtype = inputs.values[name].dtype.to_real()
-    return numeric.is_clear(scale, dtype) and not numeric.agrees(0.0, scale, dtype)
 
 
 def fixed_gradient(trial: Trial, inputs: Inputs, name: str) -> bool:
@@ -71,7 +51,7 @@ def zero_gradient(trial: Trial, inputs: Inputs, name: str) -> bool:
 
     So is one that is as small as rounding leaves it, if the output does not move with the argument.
     """
-    values = tuple(t for t in _values(trial, inputs) if differentiable(t))
+    values = tuple(t for t in values_of(trial, inputs) if differentiable(t))
     tiny = rounding_of_a_sum(like(values, trial.seed), values, inputs.values[name].dtype)
     here = gradient_of(trial, inputs, name)
     if here is None or not float(here.abs().max() if here.numel() else 0.0) <= tiny:  # nor is a NaN zero
@@ -122,7 +102,7 @@ def infinite_at_zero(trial: Trial, inputs: Inputs, name: str) -> bool:
     """Whether the value is finite where an argument is zero, and the gradient is not."""
     there = with_values(inputs, {name: torch.zeros_like(inputs.values[name])})
     try:
-        if not all(bool(t.isfinite().all()) for t in _values(trial, there)):
+        if not all(bool(t.isfinite().all()) for t in values_of(trial, there)):
             return False
         gradient = gradient_of(trial, there, name)
     except Exception:
@@ -148,13 +128,3 @@ def _differ(a: Tensor, b: Tensor) -> bool:
 
 def _noise(a: Tensor, b: Tensor) -> float:
     return float(torch.finfo(a.dtype).eps ** 0.5 * max(largest(a), largest(b)))
-
-
-def with_values(inputs: Inputs, changed: dict[str, Tensor]) -> Inputs:
-    """Return the arguments of a call with other values of some."""
-    return Inputs({**inputs.values, **changed}, inputs.wrt)
-
-
-def _values(trial: Trial, inputs: Inputs) -> tuple[Tensor, ...]:
-    with torch.no_grad():
-        return tuple(t.detach().clone() for t in outputs(trial.spec.function(*inputs.args())))

@@ -10,12 +10,12 @@ from unittest.mock import patch
 from torch import Tensor
 from torch.autograd.function import FunctionCtx
 
-from gradspec._audit._dependence import moves_smoothly
 from gradspec._audit._subject import Subject
 from gradspec._one_line import listed
 from gradspec.explain import is_cut_by_name
 from gradspec.law import Finding, Status, Trial
 from gradspec.laws.tensor.support._call import Inputs, differentiable, outputs
+from gradspec.laws.tensor.support._slope import moves_smoothly
 from gradspec.report import Report
 
 

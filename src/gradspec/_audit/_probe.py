@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_leaves
 
-from gradspec._audit._dependence import fixed_gradient, infinite_at_zero, moves_smoothly, moves_with, zero_gradient
+from gradspec._audit._dependence import fixed_gradient, infinite_at_zero, moves_with, zero_gradient
 from gradspec._audit._graphless import Graphless, graphless_in
 from gradspec._audit._hidden import hidden_in_lists
 from gradspec._audit._lost import Lost, is_delivered, lost_of, stopped_in
@@ -31,6 +31,7 @@ from gradspec.laws.tensor.support._memory import overlap
 from gradspec.laws.tensor.support._new_memory import of_nan
 from gradspec.laws.tensor.support._reference import moving_state
 from gradspec.laws.tensor.support._replay import replayed
+from gradspec.laws.tensor.support._slope import moves_smoothly
 from gradspec.profile import Profile
 from gradspec.spec import Case
 

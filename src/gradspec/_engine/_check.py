@@ -21,7 +21,8 @@ from gradspec._engine._vacuous import with_witness
 from gradspec._finding import fault
 from gradspec._heartbeat import found
 from gradspec._one_line import visible
-from gradspec.law import AnyTrial, Finding, Status, TrialOf, Verdict, raised, shown
+from gradspec.explain import unseen_by_autograd
+from gradspec.law import AnyTrial, Finding, Law, Status, TrialOf, Verdict, raised, shown
 from gradspec.laws import (
     SpecFaultError,
     StandInError,
@@ -123,9 +124,15 @@ def _find(check: Check, profile: Profile, seed: int, prior: Mapping[str, Status]
             root = next((root for root in check.roots if root.name == "primal"), None)
             finding = instead if root is None else follows(check, root, instead)
     fails = finding.status in (Status.BROKEN, Status.INCONCLUSIVE, Status.ERROR)
-    if fails and of_case and (said := fault_of_spec(new())):  # type: ignore[arg-type]  # of one
+    if fails and of_case and (said := fault_of_spec(new()) or _unseen(law, new())):  # type: ignore[arg-type]  # of one
         finding = fault(said)
     return judged(finding, check, new, prior)
+
+
+def _unseen(law: Law, trial: AnyTrial) -> str:
+    """Return why a gradient cannot be held against what a spec declares, if autograd sees no derivative of that."""
+    is_held_against = law.name in ("vjp", "surrogate")
+    return (is_held_against and quietly(lambda: unseen_by_autograd(trial))) or ""  # type: ignore[arg-type]  # of a function
 
 
 def _unjudged(case: Case) -> str:

@@ -57,8 +57,8 @@ OF_CALLS = (
     Symptom(
         "reference without a graph",
         "a gradient is there, and 0 or None is expected of it everywhere",
-        "the reference, or the surrogate, is cut from the graph: by detach(), by NumPy or by no_grad()",
-        "compute it in differentiable operations of torch",
+        "the reference, or the surrogate, has no derivative, as a comparison, or is cut by detach() or no_grad()",
+        "give the surrogate that is meant, or compute it in differentiable operations of torch",
         ("vjp",),
     ),
     Symptom(

@@ -1,7 +1,7 @@
 """Explain a violation by experiments on the function itself; report only what an experiment showed."""
 
 from gradspec.explain._by_differences import ELEMENTS, by_differences
-from gradspec.explain._cut import cut_by, gradient_of, is_cut_by_name, is_stopped
+from gradspec.explain._cut import cut_by, gradient_of, is_cut_by_name, is_stopped, unseen_by_autograd
 from gradspec.explain._cut_within import stopped_at
 from gradspec.explain._follows import Explained, beside_others
 from gradspec.explain._instead import instead_of
@@ -26,6 +26,7 @@ __all__ = [
     "is_stopped",
     "misplaced",
     "stopped_at",
+    "unseen_by_autograd",
     "why_not_derivative",
     "with_reason",
     "without_reasons",

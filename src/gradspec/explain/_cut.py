@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
+from gradspec._one_line import listed
 from gradspec._place import calling_line
 from gradspec.law import Reason, Trial
 from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
 from gradspec.laws.tensor.support._graph import nodes_behind
+from gradspec.laws.tensor.support._reference import declared_zero, is_audited, is_stand_in
+from gradspec.laws.tensor.support._slope import moves_smoothly
 
 DETACH = (torch.Tensor.detach, torch.detach)
 DATA = (torch.Tensor.data.__get__,)  # type: ignore[attr-defined]  # a property in C
@@ -78,9 +83,43 @@ def is_cut_by_name(trial: Trial, inputs: Inputs) -> bool:
     """Whether a call whose outputs have no graph has one once everything that cuts it by name is left out."""
     try:
         with Without(EVERY):
-            y = outputs(trial.spec.function(*inputs.args(inputs.leaves())))
+            return has_graph(trial, inputs)
     except Exception:
         return True  # what is left of it does not run: nothing is shown
+
+
+def unseen_by_autograd(trial: Trial) -> str:
+    """Return in words that what a gradient is held against has a derivative, and no graph: a fault of the spec.
+
+    One that is cut by name is cut on purpose, and with it in place of the cut a graph would be there.
+    """
+    spec, inputs = trial.spec, Inputs.of(trial)
+    if spec.gradient is not None or is_stand_in(spec.surrogate):
+        return ""
+    surrogate = of_surrogate(trial)
+    if has_graph(surrogate, inputs):
+        return ""
+    with suppress(Exception), Without(EVERY):  # NumPy takes no tensor with a graph
+        if has_graph(surrogate, inputs):
+            return ""
+    meant = declared_zero(spec) if is_audited(spec) else spec.zero_gradient
+    names = (name for name in inputs.wrt if name not in meant)
+    if not (moving := [name for name in names if moves_smoothly(surrogate, inputs, name)]):
+        return ""
+    return (
+        f"what the gradient is held against moves with {listed(moving)}, and autograd sees no derivative of it, as of "
+        "a search or of NumPy: compute it in differentiable torch, or give a surrogate or a gradient"
+    )
+
+
+def of_surrogate(trial: Trial) -> Trial:
+    """Return a trial of the surrogate in place of the function."""
+    return replace(trial, spec=replace(trial.spec, function=trial.spec.surrogate))
+
+
+def has_graph(trial: Trial, inputs: Inputs) -> bool:
+    """Whether a gradient flows through a function at all."""
+    y = outputs(trial.spec.function(*inputs.args(inputs.leaves())))
     return any(isinstance(t, Tensor) and t.requires_grad for t in y)
 
 

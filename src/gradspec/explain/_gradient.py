@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from gradspec._one_line import listed
+from gradspec.explain._cut import has_graph, of_surrogate
 from gradspec.explain._cut_within import of_a_cut
 from gradspec.explain._factor import factor, zero
 from gradspec.explain._linearity import NOT_LINEAR, of_the_cotangent
@@ -76,8 +77,8 @@ from gradspec.laws.tensor.support._guess import EXACT, has_digits_of_float32
 
 #: What is said where a gradient is compared with none.
 _NO_GRAPH = (
-    "what it is compared with has no graph, so that no gradient is expected: compute it in torch, without detach(), "
-    "NumPy or no_grad()"
+    "what it is compared with has no graph, so that no gradient is expected: where one is meant, give its surrogate, "
+    "or leave out detach() and no_grad()"
 )
 #: Looks for one mistake.
 Test = Callable[[Wrong], Reason | None]
@@ -171,7 +172,7 @@ def why_gradient(trial: Trial) -> Reason | None:
     """Return what is wrong with the gradient of a trial that breaks the law `vjp`; None where no test shows it."""
     inputs = Inputs.of(trial)
     y = outputs(trial.spec.primal(*inputs.args()))
-    if trial.spec.gradient is None and not _has_graph(trial, inputs):
+    if trial.spec.gradient is None and not has_graph(of_surrogate(trial), inputs):
         return Reason(kind="reference without a graph", words=_NO_GRAPH)
     for _, v in cotangents(trial, y):
         for name in inputs.wrt:
@@ -252,12 +253,6 @@ def _up_to(wrong: Wrong, rtol: float) -> Wrong:
     spec = wrong.trial.spec
     accuracy = replace(spec.accuracy, rtol=max(rtol, spec.accuracy.rtol))
     return Wrong(replace(wrong.trial, spec=replace(spec, accuracy=accuracy)), wrong.inputs, wrong.name, wrong.v)
-
-
-def _has_graph(trial: Trial, inputs: Inputs) -> bool:
-    """Whether a gradient flows through the surrogate at all."""
-    y = outputs(trial.spec.surrogate(*inputs.args(inputs.leaves())))
-    return any(isinstance(t, Tensor) and t.requires_grad for t in y)
 
 
 def _shown(test: Test, wrong: Wrong) -> Reason | None:

@@ -1,4 +1,4 @@
-"""Where a surrogate has a slope: asked where every case lies where it has none, to say which case would show one."""
+"""Where a surrogate has a slope, and whether a value moves: asked where a gradient is zero, or is not there."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from torch import Tensor
 
 from gradspec.law import Trial
 from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
+from gradspec.laws.tensor.support._differences import double, inner, slope
 
 #: The values that are tried for all elements of an argument, and the factors that are tried on the argument itself.
 GRID = tuple(k / 4 for k in range(-40, 41))
@@ -53,3 +54,33 @@ def rounding_of_a_sum(v: tuple[Tensor, ...], y: tuple[Tensor, ...], dtype: torch
     """Return how large rounding leaves a gradient that is zero: terms of the size of `v y` cancel in it."""
     size = sum(float((w * t.detach()).abs().sum()) for w, t in zip(v, y, strict=True))
     return _ROUNDED * torch.finfo(dtype).eps * (1 + size)
+
+
+def moves_smoothly(trial: Trial, inputs: Inputs, name: str) -> bool:
+    """Whether the output has a derivative in an argument that is not zero, by central differences."""
+    x, y = double(inputs.values[name]), values_of(trial, inputs)
+    v = like(tuple(t for t in y), trial.seed)
+    (u,) = (t / 9 for t in like((x,), trial.seed))
+
+    def along(step: float) -> float:
+        moved = (x + step * u).to(inputs.values[name].dtype)
+        return sum(inner(w, t) for w, t in zip(v, values_of(trial, with_values(inputs, {name: moved})), strict=True))
+
+    try:
+        numeric = slope(along)
+    except Exception:
+        return False
+    scale = max(abs(numeric.value), sum(float((w * t).abs().sum()) for w, t in zip(v, y, strict=True)))
+    dtype = inputs.values[name].dtype.to_real()
+    return numeric.is_clear(scale, dtype) and not numeric.agrees(0.0, scale, dtype)
+
+
+def with_values(inputs: Inputs, changed: dict[str, Tensor]) -> Inputs:
+    """Return the arguments of a call with other values of some."""
+    return Inputs({**inputs.values, **changed}, inputs.wrt)
+
+
+def values_of(trial: Trial, inputs: Inputs) -> tuple[Tensor, ...]:
+    """Return the outputs of a call, without a graph."""
+    with torch.no_grad():
+        return tuple(t.detach().clone() for t in outputs(trial.spec.function(*inputs.args())))
