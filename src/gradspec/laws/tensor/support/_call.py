@@ -186,9 +186,9 @@ def cotangents(trial: Trial, y: tuple[Tensor, ...]) -> Iterator[tuple[str, tuple
         # Now, for a function may change the first; an integer has no half, nor a gradient.
         flipped = tuple(t.flip(list(range(t.ndim))) for t in drawn)
         backwards = tuple(t.mul_(0.5) if differentiable(t) else t for t in flipped)
-        yield f"random {k}", drawn
+        yield "random" if k == 0 else "another random", drawn
         if k + 1 < trial.profile.directions:
-            yield f"random {k + 1}", backwards
+            yield "another random", backwards
     if y[0].numel():
         hot = torch.zeros_like(y[0], memory_format=torch.contiguous_format)
         hot.view(-1).select(0, -1).fill_(1)

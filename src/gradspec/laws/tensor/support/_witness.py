@@ -69,7 +69,7 @@ def note(
     """Note a comparison that holds.
 
     Args:
-        what: what was compared, as the message of a failure says it: "gradient of `x` (random 0 cotangent)".
+        what: what was compared, as the message of a failure says it: "gradient of `x` (random cotangent)".
         expected: what the reference gave; None counts as zero.
         declared_zero: the arguments whose gradient is declared to be zero, which are not checked here.
         bound: returns how far each element may be off; asked of one comparison of each kind.
