@@ -182,13 +182,17 @@ def _is_alive(process: int) -> bool:
     return True
 
 
+#: How many characters of flat data are on one line.
+_SHORT = 100
+
+
 def _shown(value: Any, rows: str = "", indent: str = "", *, in_lines: bool = False) -> str:
-    """Return plain data as JSON: a list of scalars, a flat item of a list and each item of `rows` on one line.
+    """Return plain data as JSON: on one line each list of scalars, each flat item of a list, what is short, `rows`.
 
     So a difference can be read.
     """
     inner = indent + " "
-    if isinstance(value, dict) and value:
+    if isinstance(value, dict) and value and not (_is_flat(value) and len(json.dumps(value)) <= _SHORT):
         shown = {key: _shown(item, "", inner, in_lines=key == rows) for key, item in value.items()}
         lines = [f"{json.dumps(key, ensure_ascii=False)}: {text}" for key, text in shown.items()]
         return "{" + ",".join(f"\n{inner}{line}" for line in lines) + f"\n{indent}}}"
