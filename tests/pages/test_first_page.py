@@ -31,7 +31,7 @@ def test_the_record_breaks_the_wrong_function_alone_and_names_the_factor() -> No
     (failure,) = RECORD.failures
 
     assert (failure.spec, failure.law) == ("scale_gradient", "vjp")
-    assert failure.finding.likely == "every element is off by the factor 4"
+    assert failure.finding.likely == "every element is off by the factor 4, which is 1 / `factor` squared"
     assert {verdict.spec for verdict in RECORD.verdicts} == {"scale_gradient", "scale_gradient, mended"}
 
 

@@ -26,10 +26,10 @@ def moves_with(trial: Trial, inputs: Inputs, name: str, *, is_value: bool = Fals
         name: the argument.
         is_value: whether only values that a gradient could belong to count, and not whether a call raises.
     """
-    before = values_of(trial, inputs)
+    before = values_of(trial.spec.function, inputs)
     for other in _others(inputs.values[name], trial.seed):
         try:
-            after = values_of(trial, with_values(inputs, {name: other}))
+            after = values_of(trial.spec.function, with_values(inputs, {name: other}))
         except Exception:
             if is_value:
                 continue
@@ -51,7 +51,7 @@ def zero_gradient(trial: Trial, inputs: Inputs, name: str) -> bool:
 
     So is one that is as small as rounding leaves it, if the output does not move with the argument.
     """
-    values = tuple(t for t in values_of(trial, inputs) if differentiable(t))
+    values = tuple(t for t in values_of(trial.spec.function, inputs) if differentiable(t))
     tiny = rounding_of_a_sum(like(values, trial.seed), values, inputs.values[name].dtype)
     here = gradient_of(trial, inputs, name)
     if here is None or not float(here.abs().max() if here.numel() else 0.0) <= tiny:  # nor is a NaN zero
@@ -102,7 +102,7 @@ def infinite_at_zero(trial: Trial, inputs: Inputs, name: str) -> bool:
     """Whether the value is finite where an argument is zero, and the gradient is not."""
     there = with_values(inputs, {name: torch.zeros_like(inputs.values[name])})
     try:
-        if not all(bool(t.isfinite().all()) for t in values_of(trial, there)):
+        if not all(bool(t.isfinite().all()) for t in values_of(trial.spec.function, there)):
             return False
         gradient = gradient_of(trial, there, name)
     except Exception:

@@ -49,8 +49,8 @@ def graphless_in(subject: Subject, trial: Trial) -> Iterator[Graphless]:
     for place, t in enumerate(y):
         if not isinstance(t, Tensor) or not differentiable(t) or t.requires_grad or t.data_ptr() in marked:
             continue
-        alone = replace(trial, spec=replace(trial.spec, function=_output(trial.spec.function, place)))
-        if names := tuple(name for name in inputs.wrt if moves_smoothly(alone, inputs, name)):
+        alone = _output(trial.spec.function, place)
+        if names := tuple(name for name in inputs.wrt if moves_smoothly(alone, inputs, name, trial.seed)):
             is_by_name = is_cut_by_name(alone, inputs)
             yield Graphless(case=trial.case.name, place=place, names=names, is_by_name=is_by_name)
 

@@ -85,7 +85,10 @@ def measure(subject: Subject, cases: Sequence[Case], profile: Profile, seed: int
         pairs = list(zip(trials, inputs, strict=True))
         return tuple(name for name in asked if combine(holds(t, i, name) for t, i in pairs if name in i.wrt))
 
-    used, ignored = where(moves_with, names, any), where(moves_smoothly, rest, any)
+    def is_smooth(trial: Trial, given: Inputs, name: str) -> bool:
+        return moves_smoothly(trial.spec.function, given, name, trial.seed)
+
+    used, ignored = where(moves_with, names, any), where(is_smooth, rest, any)
     delivered = where(is_delivered, ignored, all)
     held = {name for case, trial in zip(cases, trials, strict=True) for name in hidden_in_lists(subject, case, trial)}
     lost = [name for name in (ignored if leaves else used) if _parameter(name, every) in held]

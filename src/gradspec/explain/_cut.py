@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -79,11 +79,11 @@ def is_stopped(
     return found is not None and found.shape == gradient.shape and not torch.allclose(found, gradient)
 
 
-def is_cut_by_name(trial: Trial, inputs: Inputs) -> bool:
+def is_cut_by_name(function: Callable[..., Any], inputs: Inputs) -> bool:
     """Whether a call whose outputs have no graph has one once everything that cuts it by name is left out."""
     try:
         with Without(EVERY):
-            return has_graph(trial, inputs)
+            return has_graph(function, inputs)
     except Exception:
         return True  # what is left of it does not run: nothing is shown
 
@@ -96,15 +96,14 @@ def unseen_by_autograd(trial: Trial) -> str:
     spec, inputs = trial.spec, Inputs.of(trial)
     if spec.gradient is not None or is_stand_in(spec.surrogate):
         return ""
-    surrogate = of_surrogate(trial)
-    if has_graph(surrogate, inputs):
+    if has_graph(spec.surrogate, inputs):
         return ""
     with suppress(Exception), Without(EVERY):  # NumPy takes no tensor with a graph
-        if has_graph(surrogate, inputs):
+        if has_graph(spec.surrogate, inputs):
             return ""
     meant = declared_zero(spec) if is_audited(spec) else spec.zero_gradient
     names = (name for name in inputs.wrt if name not in meant)
-    if not (moving := [name for name in names if moves_smoothly(surrogate, inputs, name)]):
+    if not (moving := [name for name in names if moves_smoothly(spec.surrogate, inputs, name, trial.seed)]):
         return ""
     return (
         f"what the gradient is held against moves with {listed(moving)}, and autograd sees no derivative of it, as of "
@@ -112,14 +111,9 @@ def unseen_by_autograd(trial: Trial) -> str:
     )
 
 
-def of_surrogate(trial: Trial) -> Trial:
-    """Return a trial of the surrogate in place of the function."""
-    return replace(trial, spec=replace(trial.spec, function=trial.spec.surrogate))
-
-
-def has_graph(trial: Trial, inputs: Inputs) -> bool:
+def has_graph(function: Callable[..., Any], inputs: Inputs) -> bool:
     """Whether a gradient flows through a function at all."""
-    y = outputs(trial.spec.function(*inputs.args(inputs.leaves())))
+    y = outputs(function(*inputs.args(inputs.leaves())))
     return any(isinstance(t, Tensor) and t.requires_grad for t in y)
 
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from gradspec._one_line import listed
-from gradspec.explain._cut import has_graph, of_surrogate
+from gradspec.explain._cut import has_graph
 from gradspec.explain._cut_within import of_a_cut
 from gradspec.explain._factor import factor, zero
 from gradspec.explain._linearity import NOT_LINEAR, of_the_cotangent
@@ -172,7 +172,7 @@ def why_gradient(trial: Trial) -> Reason | None:
     """Return what is wrong with the gradient of a trial that breaks the law `vjp`; None where no test shows it."""
     inputs = Inputs.of(trial)
     y = outputs(trial.spec.primal(*inputs.args()))
-    if trial.spec.gradient is None and not has_graph(of_surrogate(trial), inputs):
+    if trial.spec.gradient is None and not has_graph(trial.spec.surrogate, inputs):
         return Reason(kind="reference without a graph", words=_NO_GRAPH)
     for _, v in cotangents(trial, y):
         for name in inputs.wrt:

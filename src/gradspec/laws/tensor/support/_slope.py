@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -56,15 +59,15 @@ def rounding_of_a_sum(v: tuple[Tensor, ...], y: tuple[Tensor, ...], dtype: torch
     return _ROUNDED * torch.finfo(dtype).eps * (1 + size)
 
 
-def moves_smoothly(trial: Trial, inputs: Inputs, name: str) -> bool:
+def moves_smoothly(function: Callable[..., Any], inputs: Inputs, name: str, seed: int) -> bool:
     """Whether the output has a derivative in an argument that is not zero, by central differences."""
-    x, y = double(inputs.values[name]), values_of(trial, inputs)
-    v = like(tuple(t for t in y), trial.seed)
-    (u,) = (t / 9 for t in like((x,), trial.seed))
+    x, y = double(inputs.values[name]), values_of(function, inputs)
+    v = like(tuple(t for t in y), seed)
+    (u,) = (t / 9 for t in like((x,), seed))
 
     def along(step: float) -> float:
         moved = (x + step * u).to(inputs.values[name].dtype)
-        return sum(inner(w, t) for w, t in zip(v, values_of(trial, with_values(inputs, {name: moved})), strict=True))
+        return sum(inner(w, t) for w, t in zip(v, values_of(function, with_values(inputs, {name: moved})), strict=True))
 
     try:
         numeric = slope(along)
@@ -80,7 +83,7 @@ def with_values(inputs: Inputs, changed: dict[str, Tensor]) -> Inputs:
     return Inputs({**inputs.values, **changed}, inputs.wrt)
 
 
-def values_of(trial: Trial, inputs: Inputs) -> tuple[Tensor, ...]:
+def values_of(function: Callable[..., Any], inputs: Inputs) -> tuple[Tensor, ...]:
     """Return the outputs of a call, without a graph."""
     with torch.no_grad():
-        return tuple(t.detach().clone() for t in outputs(trial.spec.function(*inputs.args())))
+        return tuple(t.detach().clone() for t in outputs(function(*inputs.args())))
