@@ -14,7 +14,6 @@ from gradspec._place import calling_frame
 from gradspec.explain._cut import DATA, DETACH, NO_GRAD, gradient_of, is_stopped, uncut
 from gradspec.explain._wrong import Wrong
 from gradspec.law import Reason, Trial
-from gradspec.laws.tensor.support._bounded import Bounded
 from gradspec.laws.tensor.support._call import Inputs, vjp
 from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._graph import classes_behind, is_of_operator
@@ -81,5 +80,5 @@ def _called(wrong: Wrong, classes: list[type], mode: _LeftOut) -> dict[str, Tens
     with ExitStack() as stack:
         for cls in classes:
             stack.enter_context(within(cls, "backward", mode))
-        with mode, Bounded(wrong.most_operations):
+        with mode, wrong.bounded():
             return vjp(wrong.trial.spec.function, wrong.inputs, tuple(t.clone() for t in wrong.v))

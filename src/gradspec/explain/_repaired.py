@@ -23,7 +23,6 @@ from gradspec.explain._method import OF_OPERATOR, READING, Method, Place, first_
 from gradspec.explain._mistakes import CHANGES, Change, dimension_throughout, kept_by, left_out, other_edge, other_kept
 from gradspec.explain._wrong import Wrong
 from gradspec.law import Reason
-from gradspec.laws.tensor.support._bounded import Bounded
 from gradspec.laws.tensor.support._call import gradients, outputs, vjp
 from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._graph import classes_behind, is_of_operator, nodes_behind
@@ -198,7 +197,7 @@ class _Search:
         return any(seen)
 
     def _holds(self, how: _Gradients) -> bool:
-        bounded = Bounded(self.wrong.most_operations)
+        bounded = self.wrong.bounded()
         try:
             with bounded:
                 got = how()

@@ -14,7 +14,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from gradspec._place import calling_line
 from gradspec.explain._wrong import Wrong, some
 from gradspec.law import Reason
-from gradspec.laws.tensor.support._bounded import Bounded
 from gradspec.laws.tensor.support._call import gradients, outputs
 from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._graph import classes_behind
@@ -86,7 +85,7 @@ def _candidates(wrong: Wrong, kept: Tensor) -> Iterator[tuple[Tensor, str]]:
 
 def _with(wrong: Wrong, place: int, other: Tensor) -> Tensor:
     """Return the gradient where one of the saved tensors is another one."""
-    with Bounded(wrong.most_operations):
+    with wrong.bounded():
         _, given = _called(wrong, lambda k, t: other if k == place else t)
     return some(given[wrong.name])
 

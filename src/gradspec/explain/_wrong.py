@@ -19,6 +19,8 @@ from gradspec.laws.tensor.support._rounding import FAR
 
 #: How many times as many operations as it has a call may take in which something stands in for something else.
 _TIMES = 4
+#: How many times as many elements a result may have there, and how many in any case.
+_LARGER, _ELEMENTS = 64, 4096
 #: What a solver's tolerance or a float32 on the way may leave, in parts of the largest element.
 NEARLY = 1e-6
 #: Under which name the evidence of a factor has what mends it, in words.
@@ -57,17 +59,17 @@ class Wrong:
         return given | {name: t for name, t in named.items() if differentiable(t)}
 
     @cached_property
-    def operations(self) -> int:
-        """How many operations a call and its backward take."""
+    def _counted(self) -> Bounded:
+        """What a call and its backward take."""
         counted = Bounded()
         with counted:
             vjp(self.trial.spec.function, self.inputs, self._v())
-        return counted.count
+        return counted
 
-    @property
-    def most_operations(self) -> int:
-        """How many operations they may take with something else in them: some times as many."""
-        return _TIMES * self.operations
+    def bounded(self) -> Bounded:
+        """Return what bounds them with something else in them, such as a size: to some times as much."""
+        counted = self._counted
+        return Bounded(_TIMES * counted.count, most_elements=max(_ELEMENTS, _LARGER * counted.elements))
 
     def redrawn(self, seed: int, *, moved: bool, times: float = 1) -> Wrong:
         """Return the same question for other cotangents, and for other arguments of the same signs."""

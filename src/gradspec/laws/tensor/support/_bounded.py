@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 #: How many times as many operations a call in lower precision may take.
@@ -16,14 +17,14 @@ _LEAST = 30_000
 
 
 class Bounded(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has no types here
-    """While it is entered, no more than some operations of torch run."""
+    """While it is entered, no more than some operations of torch run, and none behind a result that is too large."""
 
-    def __init__(self, most: int = sys.maxsize, *, why: str = "") -> None:
-        """Take how many run at most, and what is said beside that where one more is asked for."""
+    def __init__(self, most: int = sys.maxsize, *, most_elements: int = sys.maxsize, why: str = "") -> None:
+        """Take how many run at most, of how many elements, and what is said where one more is asked for."""
         super().__init__()  # type: ignore[no-untyped-call]
-        self.most, self.why = most, why
-        #: How many have run.
-        self.count = 0
+        self.most, self.most_elements, self.why = most, most_elements, why
+        #: How many have run, and how many elements the largest result had.
+        self.count = self.elements = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run an operation.
@@ -34,12 +35,15 @@ class Bounded(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has 
         self.count += 1
         if self.is_over:
             raise RuntimeError(f"more than {self.most} operations{self.why}")
-        return func(*args, **(kwargs or {}))
+        made = func(*args, **(kwargs or {}))
+        if isinstance(made, Tensor):
+            self.elements = max(self.elements, made.numel())
+        return made
 
     @property
     def is_over(self) -> bool:
-        """Whether one more was asked for."""
-        return self.count > self.most
+        """Whether one more was asked for, or one behind a result that is too large."""
+        return self.count > self.most or self.elements > self.most_elements
 
 
 def bound_by(call: Callable[[], object]) -> Callable[[], AbstractContextManager[Bounded | None]]:
