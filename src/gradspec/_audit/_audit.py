@@ -21,7 +21,7 @@ from gradspec._audit._case_syntax import read_case
 from gradspec._audit._causes import explained
 from gradspec._audit._eager_spec import eager_spec
 from gradspec._audit._found import Audit, with_remarks
-from gradspec._audit._in_place import REFUSED, on_copies, written_by
+from gradspec._audit._in_place import REFUSED, on_copies, on_copies_too, written_by, written_by_references
 from gradspec._audit._look import Look, is_answered, look
 from gradspec._audit._marks import check_zero, with_marks
 from gradspec._audit._measured import Measured
@@ -224,6 +224,8 @@ def audit(
     refuses = measured.raised or measured.no_arithmetic
     check_zero(subject, named, zero_gradient, measured)
     if subject.has_reference and not refuses:
+        writes = apart(lambda: written_by_references(subject, made), profile, seed)
+        subject = subject if isinstance(writes, Finding) else on_copies_too(subject, writes)
         measured = measured_with(subject, measured, made, profile, seed, roles=roles)
     spec = eager_spec(subject, made, measured)
     given = SourcesLater(lambda: {f"spec {spec.name}": _source(path, spec, made, subject)})

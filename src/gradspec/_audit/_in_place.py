@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import wraps
 from typing import Any
 
 from torch import Tensor
@@ -36,15 +37,32 @@ def written_by(subject: Subject, cases: Sequence[Case]) -> tuple[str, ...]:
 
 def on_copies(subject: Subject, written: tuple[str, ...]) -> Subject:
     """Return the function that hands itself copies of some arguments."""
+    return replace(subject, call=_copying(subject, subject.call, written), written=written)
+
+
+def written_by_references(subject: Subject, cases: Sequence[Case]) -> tuple[tuple[str, ...], ...]:
+    """Return the arguments that the primal writes to, and the surrogate, as `torch.nn.functional.relu_` does."""
+    references = (subject.primal, subject.surrogate)
+    return tuple(() if one is None else written_by(replace(subject, call=one), cases) for one in references)
+
+
+def on_copies_too(subject: Subject, written: tuple[tuple[str, ...], ...]) -> Subject:
+    """Return the function whose references hand themselves copies of some arguments."""
+    primal, surrogate = (
+        _copying(subject, call, names) if call is not None and names else call
+        for call, names in zip((subject.primal, subject.surrogate), written, strict=True)
+    )
+    return replace(subject, primal=primal, surrogate=surrogate)
+
+
+def _copying(subject: Subject, call: Callable[..., Any], names: tuple[str, ...]) -> Callable[..., Any]:
     parameters = list(subject.signature.parameters.values())
-    places = {place for place, parameter in enumerate(parameters) if parameter.name in written}
+    places = {place for place, parameter in enumerate(parameters) if parameter.name in names}
     rest = next(
         (place for place in places if parameters[place].kind is parameters[place].VAR_POSITIONAL), len(parameters)
     )
-    return replace(subject, call=_copying(subject.call, places, rest, written), written=written)
 
-
-def _copying(call: Callable[..., Any], places: set[int], rest: int, names: tuple[str, ...]) -> Callable[..., Any]:
+    @wraps(call)
     def called(*args: Any, **kwargs: Any) -> Any:
         given = [_copies(value) if place in places or place >= rest else value for place, value in enumerate(args)]
         return call(*given, **{name: _copies(value) if name in names else value for name, value in kwargs.items()})

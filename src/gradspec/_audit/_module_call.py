@@ -65,16 +65,40 @@ def with_state(subject: Subject, module: torch.nn.Module, cases: tuple[Case, ...
 
 
 def beside_state(subject: Subject, call: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a call that finds a state, given first by name, in the module that is judged: it may read a parameter."""
+    """Return a call that finds a state, given first by name, in the module that is judged: it may read a parameter.
+
+    A module that is built alike, with the same numbers under the same names, finds it in itself.
+    """
     module = subject.layers[0]
-    beside = _Beside(module, call)
+    of: torch.nn.Module = _Beside(module, call)
+    prefix = "module."
+    if isinstance(call, torch.nn.Module) and _are_alike(call, module):
+        of, prefix = call, ""
 
     def called(state: Mapping[str, torch.Tensor], *args: Any, **kwargs: Any) -> Any:
-        full = {f"module.{subject.state[name]}": value for name, value in state.items()}
+        full = {f"{prefix}{subject.state[name]}": value for name, value in state.items()}
         try:
-            return torch.func.functional_call(beside, full, args, kwargs)
+            return torch.func.functional_call(of, full, args, kwargs)
         finally:
             _own_weights(module)
+
+    return called
+
+
+def _are_alike(one: torch.nn.Module, other: torch.nn.Module) -> bool:
+    mine, theirs = ({**dict(m.named_parameters()), **dict(m.named_buffers())} for m in (one, other))
+    return mine.keys() == theirs.keys() and all(torch.equal(mine[name], theirs[name]) for name in mine)
+
+
+def in_double(module: torch.nn.Module) -> Callable[..., Any]:
+    """Return the call of a module with weights of its own, which are in double precision where an argument is."""
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        own = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+        narrow = {name: value.double() for name, value in own.items() if value.dtype is torch.float32}
+        if not narrow or torch.float64 not in _floating(tree_leaves((args, kwargs))):
+            return module(*args, **kwargs)
+        return torch.func.functional_call(module, narrow, args, kwargs)
 
     return called
 

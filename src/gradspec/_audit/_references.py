@@ -14,7 +14,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 from gradspec._audit._apart import apart
 from gradspec._audit._measured import Measured
-from gradspec._audit._module_call import beside_state
+from gradspec._audit._module_call import beside_state, in_double
 from gradspec._audit._own_dtype import plain_error
 from gradspec._audit._probe import measure
 from gradspec._audit._roles import taken_by
@@ -195,6 +195,8 @@ def _named(role: str, reference: Any, subject: Subject, cases: Sequence[Case]) -
     ).parameters.keys()
 
     beside = beside_state(subject, call) if subject.state else None
+    if isinstance(call, torch.nn.Module):
+        call = in_double(call)
 
     def own(args: tuple[Any, ...], kwargs: Any) -> inspect.BoundArguments:
         """Return the arguments of a call, without the defaults that the reference has no argument for."""

@@ -381,6 +381,7 @@ def _holds_for_options(found: Reason, test: Test, wrong: Wrong) -> bool:
         if is_asked and quietly(lambda other=other: moves_as_much(wrong, other)):  # type: ignore[misc]  # a default
             y = outputs(wrong.trial.spec.primal(*other.args()))
             flipped = Wrong(wrong.trial, other, wrong.name, like(y, wrong.trial.seed), wrong.found)
-            if not found.is_as(quietly(partial(test, flipped))):
+            is_number = quietly(lambda flipped=flipped: bool(flipped.expected.isfinite().all()))  # type: ignore[misc]
+            if is_number and not found.is_as(quietly(partial(test, flipped))):
                 return False
     return True

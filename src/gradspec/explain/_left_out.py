@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gradspec.explain._mistakes import OF_TORCH, names_in, names_kept, read_of_the_context
+from gradspec.explain._names import OF_TORCH, names_in, names_kept, read_of_the_context
 from gradspec.laws.tensor.support._diagnosis import quietly
 
 #: What a factor or a term that is missing is made of: of nothing else, of a name, of two, of three. In this order.

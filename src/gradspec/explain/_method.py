@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
-from gradspec.explain._mistakes import context_of
+from gradspec.explain._names import context_of
 
 #: Where torch.library keeps the methods of an operator.
 OF_OPERATOR = {"_backward_fn": "backward", "_setup_context_fn": "setup_context"}

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, TypeGuard
 
 from gradspec.explain._dimensions import other_dimensions
+from gradspec.explain._names import OF_TORCH, context_of, names_in, names_kept
 from gradspec.explain._within_call import within_call
 
 #: Yields what may stand in the place of a node of a method.
@@ -44,10 +45,10 @@ _INDEXED = (
     "scatter_add_",
     "scatter_",
 )
+#: What a tensor is asked for that is not its numbers.
+_FORM = ("device", "dtype", "layout", "ndim", "shape")
 #: Of how many arguments of a call two may have changed places.
 _FEW = 4
-#: The attributes of ctx that are not tensors of the formula.
-OF_TORCH = ("saved_tensors", "saved_variables", "needs_input_grad")
 
 
 def _other_order(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
@@ -139,12 +140,6 @@ def other_kept(node: ast.AST, function: ast.FunctionDef, *, kept: Sequence[str])
     for name in named if is_number or is_named else ():
         if name != ast.unparse(node):
             yield ast.parse(name, mode="eval").body
-
-
-def names_kept(function: ast.FunctionDef, kept: Sequence[str]) -> list[str]:
-    """Return what forward keeps as a method names it, `ctx.scale`; nothing in one that has no context."""
-    context = context_of(function)
-    return [f"{context}.{name}" for name in kept if context]
 
 
 def _dimensions_in(node: ast.AST) -> list[ast.expr]:
@@ -324,55 +319,13 @@ def _other_name_for_it(node: ast.AST, function: ast.FunctionDef, *, returned: bo
         yield from (ast.Name(name, ast.Load()) for name in n if name != node.id)
 
 
-def names_in(function: ast.FunctionDef, before: ast.stmt | None = None) -> list[str]:
-    """Return the names that a method gives, but for its context; those that it has before a statement."""
-    given = function.args
-    arguments = [one.arg for one in (*given.args, given.vararg) if one is not None]
-    stored = [
-        node.id
-        for node in ast.walk(function)
-        if isinstance(node, ast.Name)
-        and isinstance(node.ctx, ast.Store)
-        and (before is None or node.lineno < before.lineno)
-    ]
-    return [name for name in dict.fromkeys([*arguments, *stored]) if name not in ("cls", context_of(function))]
-
-
-def context_of(function: ast.FunctionDef) -> str:
-    """Return what a method of a Function calls its context; nothing for a function that backward calls."""
-    if not function.decorator_list and function.name not in ("forward", "backward", "setup_context"):
-        return ""
-    first, *rest = function.args.args
-    return rest[0].arg if first.arg == "cls" else first.arg
-
-
-def kept_by(function: ast.FunctionDef) -> list[str]:
-    """Return what a method writes on its context: `scale` of `ctx.scale = 2`."""
-    context = context_of(function)
-    found = (
-        node.attr
-        for node in ast.walk(function)
-        if isinstance(node, ast.Attribute)
-        and isinstance(node.ctx, ast.Store)
-        and isinstance(node.value, ast.Name)
-        and node.value.id == context
-    )
-    return list(dict.fromkeys(found))
-
-
-def read_of_the_context(function: ast.FunctionDef) -> list[str]:
-    """Return what a method reads of its context, but for the tensors that it unpacks."""
-    context = context_of(function)
-    found = (
-        ast.unparse(node)
-        for node in ast.walk(function)
-        if isinstance(node, ast.Attribute)
-        and isinstance(node.ctx, ast.Load)
-        and isinstance(node.value, ast.Name)
-        and node.value.id == context
-        and node.attr not in OF_TORCH
-    )
-    return list(dict.fromkeys(found))
+def _unread(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
+    """What a method has and does not read, but for its form as of `x.device`, stands in the place of a call."""
+    if isinstance(node, ast.Call):
+        looked_at = [one.value for one in ast.walk(function) if isinstance(one, ast.Attribute) and one.attr in _FORM]
+        names = (one for one in ast.walk(function) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load))
+        read = {one.id for one in names if not any(one is value for value in looked_at)}
+        yield from (ast.Name(name, ast.Load()) for name in names_in(function) if name not in read)
 
 
 #: In this order: what changes least comes first.
@@ -391,6 +344,7 @@ CHANGES: tuple[Change, ...] = (
     within_call,
     _other_way,
     _other_end,
+    _unread,
     left_out,
     _other_flag,
     _other_number,

@@ -20,7 +20,8 @@ from torch.autograd import Function
 from gradspec.explain._branches import lines_of
 from gradspec.explain._left_out import Terms, is_constant, may_lack, terms
 from gradspec.explain._method import OF_OPERATOR, READING, Method, Place, first_line
-from gradspec.explain._mistakes import CHANGES, Change, dimension_throughout, kept_by, left_out, other_edge, other_kept
+from gradspec.explain._mistakes import CHANGES, Change, dimension_throughout, left_out, other_edge, other_kept
+from gradspec.explain._names import kept_by
 from gradspec.explain._wrong import Wrong
 from gradspec.law import Reason
 from gradspec.laws.tensor.support._call import gradients, outputs, vjp

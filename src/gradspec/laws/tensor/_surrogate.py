@@ -31,8 +31,9 @@ from torch import Tensor
 from gradspec._finding import MEANT
 from gradspec.law import HOLDS, Finding, Law, Rank, Status, Trial, broken, not_applicable, shown
 from gradspec.laws.tensor.support._bound import declared, dtype_of_all
-from gradspec.laws.tensor.support._call import Inputs, StandInError, differentiable, like
+from gradspec.laws.tensor.support._call import Inputs, StandInError, differentiable, like, outputs
 from gradspec.laws.tensor.support._compare import unseen
+from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._differences import (
     Slope,
     in_double,
@@ -262,8 +263,13 @@ def _in_direction(
     y, grads = value_and_gradients(trial, inputs, v)
     if any(t.requires_grad for t in y):
         # `mark_non_differentiable`, integers: what carries no gradient moves with the arguments all the same.
-        is_map = not is_stand_in(trial.spec.surrogate)
-        counts = [differentiable(t) if is_map else t.requires_grad for t in y]
+        counts = [t.requires_grad for t in y]
+        if not is_stand_in(trial.spec.surrogate) and not all(counts):
+            # Of a map it is a mistake, unless the function says the same of it, as of a running mean.
+            own = quietly(
+                lambda: [t.requires_grad for t in outputs(trial.spec.function(*inputs.args(inputs.leaves())))]
+            )
+            counts = [differentiable(t) for t in y] if own != counts else counts
         v = tuple(w if one else torch.zeros_like(w) for w, one in zip(v, counts, strict=True))
     exact = sum(inner(g, b) for g, b in zip(grads, u, strict=True) if g is not None)
     if not math.isfinite(exact):
