@@ -269,7 +269,7 @@ def audit(
         left_out = [law for law in laws if law.judges(spec.kind) and law not in chosen]
         silent = apart(lambda: silent_for_form(subject, made[0], measured, left_out, hard, seed), hard, seed)
         seen += of_noise(measured, () if isinstance(silent, Finding) else silent)
-    report = with_remarks(report, spec.name, seen)
+    report = with_remarks(report, spec.name, seen, rules=measured.rules)
     written = {case.name: text for case, text in zip(named, cases, strict=True) if isinstance(text, str)}
     things = {"primal": reference, "surrogate": surrogate, "gradient": gradient}
     answers = {role: (thing, path) for (role, thing), path in zip(things.items(), reference_paths, strict=False)}

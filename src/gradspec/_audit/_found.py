@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from gradspec.law import Verdict
@@ -31,9 +31,16 @@ class Audit:
         return (*(remark for _, remark in remarks(self.report)), *self.remarks_of_proposal)
 
 
-def with_remarks(report: Report, spec: str, said: Iterable[str]) -> Report:
-    """Return a report whose sheet of a function says that it is an audit, and what was seen beside the verdicts."""
-    sheet = {**report.sheets[spec], "audited": True, "remarks": list(said)}
+def with_remarks(report: Report, spec: str, said: Iterable[str], *, rules: Sequence[str] = ()) -> Report:
+    """Return a report whose sheet of a function says that it is an audit, and what was seen beside the verdicts.
+
+    Args:
+        report: the report.
+        spec: the name of the function.
+        said: the remarks.
+        rules: the fields of `Supports` for which it writes a rule.
+    """
+    sheet = {**report.sheets[spec], "audited": True, "remarks": list(said), "rules": list(rules)}
     return replace(report, sheets={**report.sheets, spec: sheet})
 
 

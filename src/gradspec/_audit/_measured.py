@@ -30,6 +30,8 @@ class Measured:
     stateful: bool = False
     #: Whether the gradients of two calls differ so, and the values do not.
     stateful_backward: bool = False
+    #: The fields of `Supports` for which a Function of a call writes a rule: a `vmap`, a `jvp`.
+    rules: tuple[str, ...] = ()
     #: The buffers and frozen parameters of a module in training that forward changes.
     moved: tuple[str, ...] = ()
     #: Whether the tensors of the output are in a dict, in nested lists or beside something else.

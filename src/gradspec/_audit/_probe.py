@@ -25,7 +25,9 @@ from gradspec._audit._uncalled import uncalled
 from gradspec.law import Finding, Trial, shown
 from gradspec.laws.tensor.support._call import Inputs, differentiable, gradients, like, outputs
 from gradspec.laws.tensor.support._compare import describe
+from gradspec.laws.tensor.support._form import rules_of
 from gradspec.laws.tensor.support._generators import seeded
+from gradspec.laws.tensor.support._graph import classes_behind
 from gradspec.laws.tensor.support._held_still import held_still
 from gradspec.laws.tensor.support._memory import overlap
 from gradspec.laws.tensor.support._new_memory import of_nan
@@ -72,6 +74,7 @@ def measure(subject: Subject, cases: Sequence[Case], profile: Profile, seed: int
         moved=tuple(dict.fromkeys(name for one in seen for name in one.moved)),
         is_partly_finite=any(one.is_partly_finite for one in seen),
         nested=nested,
+        rules=tuple(dict.fromkeys(rule for one in seen for rule in one.rules)),
     )
     if not measured.stateful:
         measured = _with_lost(measured, subject, cases, replace(measured, wrt=every), profile, seed)
@@ -172,6 +175,8 @@ class _Seen:
     #: The dtype of an output that has another one than the arguments, and theirs.
     other_dtype: tuple[str, str] | None
     is_partly_finite: bool
+    #: The fields of `Supports` for which a Function of the call writes a rule.
+    rules: tuple[str, ...]
 
     @classmethod
     def of(cls, trial: Trial) -> _Seen:
@@ -207,6 +212,7 @@ class _Seen:
             stateful_backward=not differs and _moves_in_backward(trial, inputs),
             other_dtype=_other_dtype(y, inputs),
             is_partly_finite=len({bool(one) for t in y if differentiable(t) for one in t.isfinite().unique()}) > 1,
+            rules=rules_of(classes_behind(y)),
         )
 
 

@@ -114,7 +114,8 @@ def is_asked(verdict: Verdict, report: Report, bar: Bar) -> bool:
 
     Unless scopes are named: about training; about all else that the spec promises or refuses, or that every spec does,
     as to keep no memory, which an audit does not ask about; and about a silently wrong result under `torch.compile`,
-    which many users turn on without a word to the author.
+    which many users turn on without a word to the author; in an audit, about one under `vmap` or in forward mode where
+    the Function writes a rule for it.
     """
     law, sheet = report.laws.get(verdict.law, {}), report.sheets.get(verdict.spec, {})
     scope = scope_of(verdict.law, report.laws)
@@ -124,6 +125,8 @@ def is_asked(verdict: Verdict, report: Report, bar: Bar) -> bool:
     if scope is Scope.TRAINING or (scope is Scope.COMPILE and rank_of(verdict) is Rank.WRONG):
         return True
     if promise := law.get("promise"):
+        if promise in sheet.get("rules", ()) and rank_of(verdict) is Rank.WRONG:
+            return True
         return sheet.get("supports", {}).get(promise, True) is not None
     return scope is not Scope.MEMORY or not sheet.get("audited")
 

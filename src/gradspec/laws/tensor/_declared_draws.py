@@ -29,8 +29,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from gradspec.law import HOLDS, Finding, Law, Status, Trial, broken
 from gradspec.laws.tensor._surrogate import SURROGATE
 from gradspec.laws.tensor._vjp import VJP
-from gradspec.laws.tensor.support._call import Inputs, outputs
-from gradspec.laws.tensor.support._compare import compare
+from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
+from gradspec.laws.tensor.support._compare import compare, compare_all
 from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._generators import (
     NUMPY,
@@ -126,7 +126,8 @@ def _draws(
         between = states()
         way.backward(y, leaves, trial.seed)
         left = states()
-        if hidden := moved(between, left):
+        is_aside = bool(drawn) and way is PLAIN and not form and quietly(lambda: _draws_aside(trial, function, inputs))
+        if hidden := moved(between, left) or (drawn if is_aside else []):
             if rewound := _rewinds(trial, function, inputs, way, hidden, left):
                 return rewound
             found = _of_backward(trial, form, hidden, is_anew=bool(drawn) and not form)
@@ -141,6 +142,18 @@ def _draws(
         if differing := moved(after, states()):
             return broken(f"{form}{differing[0]} gives another count of numbers under no_grad than with a gradient")
     return HOLDS
+
+
+def _draws_aside(trial: Trial, function: Callable[..., Any], inputs: Inputs) -> bool:
+    """Whether backward draws and puts the generators back, as `fork_rng` does: its gradient moves with their state."""
+    found = []
+    for count in (1, 2):
+        with seeded(trial.seed):
+            leaves = inputs.leaves()
+            y = outputs(function(*inputs.args(leaves)))
+            draw_from_all(count)
+            found.append(gradients(y, leaves, like(y, trial.seed)))
+    return compare_all(trial, "gradient", *found) is not HOLDS
 
 
 def _rewinds(

@@ -23,6 +23,7 @@ from gradspec.law import HOLDS, Finding, Law, Reason, Trial, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, fresh, like, outputs, pushforward, resembling
 from gradspec.laws.tensor.support._compare import compare, is_one
 from gradspec.laws.tensor.support._diagnosis import quietly
+from gradspec.laws.tensor.support._graph import classes_behind
 from gradspec.laws.tensor.support._reference import is_asked, is_stand_in, module_state, on_spec_side, reference
 from gradspec.laws.tensor.support._transform import expected_gradients, judge, weighted
 from gradspec.spec._dispatch import kernels
@@ -92,8 +93,9 @@ def _batched(trial: Trial, inputs: Inputs, names: tuple[str, ...], dim: int) -> 
 
 def _is_of_rule(trial: Trial, inputs: Inputs, names: tuple[str, ...], dim: int) -> bool:
     """Whether the function has a rule of its own, and each element of the batch is right without vmap."""
-    cls, overload = trial.spec.autograd_function, getattr(trial.spec, "overload", None)
-    has_rule = getattr(cls, "vmap", Function.vmap) is not Function.vmap
+    overload = getattr(trial.spec, "overload", None)
+    behind = classes_behind(outputs(trial.spec.function(*inputs.args(inputs.leaves()))))
+    has_rule = any(getattr(cls, "vmap", Function.vmap) is not Function.vmap for cls in behind)
     if not has_rule and (overload is None or "FuncTorchBatched" not in kernels(overload)):
         return False
     rows, stacked = _stacked(trial, inputs, names, (dim,) * len(names))

@@ -88,6 +88,12 @@ def batches(cls: Any) -> bool:
     return bool(cls.generate_vmap_rule or _own("vmap")(cls))
 
 
+def rules_of(classes: list[type]) -> tuple[str, ...]:
+    """Return the fields of `Supports` for which one of some Functions writes a rule: whoever does means it to work."""
+    rules = {"vmap": batches, "forward_mode": _own("jvp")}
+    return tuple(field for field, writes in rules.items() if any(writes(cls) for cls in classes))
+
+
 _HAS: dict[str, Any] = {
     "setup_context": _own("setup_context"),
     "vmap": batches,
