@@ -55,6 +55,15 @@ class Anew(Dropout):
         return y_bar * mask_like(y_bar, ctx.p), None
 
 
+class AnewAside(Dropout):
+    """As a checkpoint that does not restore the state of forward: the generator is where it was behind it."""
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        with torch.random.fork_rng(devices=[]):
+            return y_bar * mask_like(y_bar, ctx.p), None
+
+
 class AnewAndUnscaled(Dropout):
     @staticmethod
     def backward(ctx, y_bar):

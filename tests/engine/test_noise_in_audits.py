@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.autograd import Function
 
-from engine.drawing import Anew, ByNumpy, Dropout, Given, Rewound
+from engine.drawing import Anew, AnewAside, ByNumpy, Dropout, Given, Rewound
 from gradspec import audit
 from gradspec.findings import findings
 from gradspec.laws import LAWS
@@ -32,8 +32,9 @@ def test_an_audit_of_a_sound_function_that_draws_says_so_in_one_remark(function,
     assert remark.startswith("Two calls with the same arguments differ: the function draws noise. The calls compared")
 
 
-def test_an_audit_names_a_backward_that_draws_anew_first():
-    found = audit(Anew, ["(randn(4, 5), 0.4)"], laws=FEW, jobs=1)
+@pytest.mark.parametrize("function", [Anew, AnewAside])
+def test_an_audit_names_a_backward_that_draws_anew_first(function):
+    found = audit(function, ["(randn(4, 5), 0.4)"], laws=FEW, jobs=1)
     first, *rest = findings(found.report)
 
     assert (first.verdict.law, first.verdict.finding.message) == ("declared_draws", ANEW)

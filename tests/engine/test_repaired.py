@@ -1087,3 +1087,36 @@ def test_a_factor_that_belongs_inside_of_a_call_is_named():
 
     says = "right with `rotated(y_bar * sine)` in place of `rotated(y_bar) * sine`"
     assert findings(report)[0].verdict.finding.likely.startswith(says)
+
+
+def angles(positions, half, base):
+    turns = positions.double()[:, None] * base ** (-torch.arange(half).double() / half)
+    return turns.cos(), turns.sin()
+
+
+class RotaryFromZero(Function):
+    """Backward counts the positions from zero on, and reads of those that it has saved nothing but the device."""
+
+    @staticmethod
+    def forward(ctx, x, positions, base=100.0):
+        ctx.save_for_backward(positions)
+        ctx.base = base
+        cosine, sine = angles(positions, x.shape[-1] // 2, base)
+        a, b = x.chunk(2, -1)
+        return torch.cat((a * cosine - b * sine, b * cosine + a * sine), -1)
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (positions,) = ctx.saved_tensors
+        counted = torch.arange(y_bar.shape[-2], device=positions.device)
+        cosine, sine = angles(counted, y_bar.shape[-1] // 2, ctx.base)
+        a, b = y_bar.chunk(2, -1)
+        return torch.cat((a * cosine + b * sine, b * cosine - a * sine), -1), None, None
+
+
+def test_what_backward_has_saved_and_does_not_read_is_named_where_it_is_right():
+    # Where the base is 0, an option that is tried, no gradient is a number; and no reading may compute with huge sizes.
+    report = audit(RotaryFromZero, ["(randn(2, 3, 4), tensor([3, 4, 5]))"], laws=["surrogate"]).report
+
+    says = "right with `positions` in place of `torch.arange(y_bar.shape[-2], device=positions.device)`"
+    assert findings(report)[0].verdict.finding.likely.startswith(says)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from gradspec.laws.tensor.support._bounded import bound_by
+from gradspec.laws.tensor.support._bounded import Bounded, bound_by
 
 
 def endless(x: torch.Tensor) -> None:
@@ -24,3 +24,11 @@ def test_a_call_that_raises_bounds_nothing():
     with bound_by(lambda: torch.ones(2) @ torch.ones(3))() as bounded:
         assert torch.equal(sum(torch.ones(1) for _ in range(40)), torch.tensor([40.0]))
     assert bounded is None
+
+
+def test_nothing_is_computed_with_a_result_that_is_too_large():
+    bounded = Bounded(most_elements=100)
+
+    with bounded, pytest.raises(RuntimeError, match="too large"):
+        torch.arange(101).double().cos()
+    assert (bounded.count, bounded.elements) == (2, 101)

@@ -228,9 +228,10 @@ class OfTheCosineAlone(SineAndCosine):
     sign = 1
 
 
-def test_an_audit_tells_a_cotangent_that_is_none_from_zeros():
+@pytest.mark.parametrize("reference", [None, lambda x: (x.sin(), x.cos())], ids=["alone", "beside a reference"])
+def test_an_audit_tells_a_cotangent_that_is_none_from_zeros(reference):
     (sound,), (wrong,) = (
-        audit(one, ["(randn(4),)"], laws=["undefined_cotangent"]).report.verdicts
+        audit(one, ["(randn(4),)"], laws=["undefined_cotangent"], reference=reference).report.verdicts
         for one in (SineAndCosine, OfTheCosineAlone)
     )
     assert sound.status is Status.HOLDS

@@ -72,8 +72,8 @@ def beside_state(subject: Subject, call: Callable[..., Any]) -> Callable[..., An
     module = subject.layers[0]
     of: torch.nn.Module = _Beside(module, call)
     prefix = "module."
-    if isinstance(call, torch.nn.Module) and _are_alike(call, module):
-        of, prefix = call, ""
+    if isinstance(call, torch.nn.Module):
+        of, prefix = (call, "") if _are_alike(call, module) else (_Beside(module, in_double(call)), prefix)
 
     def called(state: Mapping[str, torch.Tensor], *args: Any, **kwargs: Any) -> Any:
         full = {f"{prefix}{subject.state[name]}": value for name, value in state.items()}

@@ -195,8 +195,7 @@ def _named(role: str, reference: Any, subject: Subject, cases: Sequence[Case]) -
     ).parameters.keys()
 
     beside = beside_state(subject, call) if subject.state else None
-    if isinstance(call, torch.nn.Module):
-        call = in_double(call)
+    plain = in_double(call) if isinstance(call, torch.nn.Module) else call
 
     def own(args: tuple[Any, ...], kwargs: Any) -> inspect.BoundArguments:
         """Return the arguments of a call, without the defaults that the reference has no argument for."""
@@ -211,7 +210,7 @@ def _named(role: str, reference: Any, subject: Subject, cases: Sequence[Case]) -
     def called(*args: Any, **kwargs: Any) -> Any:
         bound = own(args, kwargs)
         if beside is None:
-            return call(*bound.args, **bound.kwargs)
+            return plain(*bound.args, **bound.kwargs)
         return beside({name: kwargs[name] for name in subject.state}, *bound.args, **bound.kwargs)
 
     for case in cases:

@@ -261,6 +261,7 @@ def _in_direction(
     x = inputs.tensors()
     v = like(tuple(t.detach() for t in surrogate_of(trial, inputs)(*x)), seed + 1)
     y, grads = value_and_gradients(trial, inputs, v)
+    with_graph: tuple[Tensor, ...] = ()
     if any(t.requires_grad for t in y):
         # `mark_non_differentiable`, integers: what carries no gradient moves with the arguments all the same.
         counts = [t.requires_grad for t in y]
@@ -269,6 +270,7 @@ def _in_direction(
             own = quietly(
                 lambda: [t.requires_grad for t in outputs(trial.spec.function(*inputs.args(inputs.leaves())))]
             )
+            with_graph = tuple(w if one else torch.zeros_like(w) for w, one in zip(v, counts, strict=True))
             counts = [differentiable(t) for t in y] if own != counts else counts
         v = tuple(w if one else torch.zeros_like(w) for w, one in zip(v, counts, strict=True))
     exact = sum(inner(g, b) for g, b in zip(grads, u, strict=True) if g is not None)
@@ -321,6 +323,10 @@ def _in_direction(
     if is_narrow and vanishes(lambda at: value_and_gradients(trial, at, v), inputs, u, v, off=off, of=of):
         return HOLDS
     finding = _wrong(trial, inputs, f"{exact:.12g}", numeric)
+    if with_graph and _slope(along_direction(trial, inputs, u, with_graph), dtype)[0].agrees(exact, scale, dtype):
+        places = [f"output {k}" for k, t in enumerate(y) if not t.requires_grad]
+        said = f"the surrogate stops {' and '.join(places)}, to which a graph of the function leads"
+        return replace(finding, likely=f"{said}: `ctx.mark_non_differentiable`, or leave out what stops it")
     if not is_stand_in(trial.spec.surrogate) or dtype != torch.float64 or not explains:
         return finding
     others = [tuple(t / 9 for t in like(x, seed + 10 + number)) for number in range(3)]

@@ -30,9 +30,11 @@ class Bounded(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has 
         """Run an operation.
 
         Raises:
-            RuntimeError: it is one too many.
+            RuntimeError: it is one too many, or behind a result that is too large.
         """
         self.count += 1
+        if self.elements > self.most_elements:
+            raise RuntimeError(f"a result of {self.elements} elements is too large")
         if self.is_over:
             raise RuntimeError(f"more than {self.most} operations{self.why}")
         made = func(*args, **(kwargs or {}))
