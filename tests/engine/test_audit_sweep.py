@@ -166,6 +166,49 @@ def test_an_index_is_repeated_and_turned_round():
         assert f"(randn(4), tensor([2, 0, 3]), tensor({mask}))" in texts
 
 
+def test_an_index_is_moved_and_may_be_the_default_that_stands_for_none():
+    call = "(randn(4), tensor([2, -7, 3, 0]), arange(4), 0.0)"
+    signature = inspect.signature(lambda x, i, p, s, ignore_index=-7: x)
+    texts = list(variants(call, Tiled, signature))
+
+    for index in ([3, -6, 4, 1], [2, -7, 3, -7]):
+        assert f"(randn(4), tensor({index}), arange(4), 0.0)" in texts
+    assert "(randn(4), tensor([2, -7, 3, 0]), arange(4) + 1, 0.0)" in texts
+    assert "(randn(4), tensor([2, -7, 3, 0]), arange(4), 0.1)" in texts
+    assert "(randn(5), tensor([2, -7, 3, 0, 2]), arange(5), 0.0)" in texts, (
+        "as many numbers as the rows, a negative one too"
+    )
+
+
+class OfOneRow(Function):
+    """Its backward raises for more than one row; for a dimension more, so does that of a sound one."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return 2 * y_bar.reshape(1, -1)
+
+
+class OfTwoDimensions(OfOneRow):
+    @staticmethod
+    def backward(ctx, y_bar):
+        rows, columns = y_bar.shape
+        return 2 * y_bar.reshape(rows, columns)
+
+
+@pytest.mark.parametrize(("function", "raises"), [(OfOneRow, "(randn(2, 3))"), (OfTwoDimensions, "")])
+def test_a_size_that_forward_takes_and_for_which_backward_raises_is_a_finding(function, raises):
+    report = audit(function, ["(randn(1, 3),)"], laws=SURROGATE, sweep=True).report
+
+    assert [failure.case for failure in report.failures] == [raises][: bool(raises)]
+    assert (
+        "the backward pass of a plain call raises" in "".join(v.finding.message for v in report.failures) or not raises
+    )
+
+
 class Gathered(Function):
     """Rows by an index; its backward writes where it should add."""
 

@@ -30,5 +30,13 @@ def test_nothing_is_computed_with_a_result_that_is_too_large():
     bounded = Bounded(most_elements=100)
 
     with bounded, pytest.raises(RuntimeError, match="too large"):
-        torch.arange(101).double().cos()
-    assert (bounded.count, bounded.elements) == (2, 101)
+        torch.ones(50).repeat(3).cos()
+    assert (bounded.count, bounded.elements) == (3, 150)
+
+
+def test_the_memory_of_a_result_that_is_too_large_is_not_asked_for():
+    bounded = Bounded(most_elements=100)
+
+    with bounded, pytest.raises(RuntimeError, match="too large"):
+        torch.arange(10**15)
+    assert bounded.elements == 10**15

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -15,7 +17,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 from gradspec._audit._apart import apart
 from gradspec._audit._case_syntax import read_case
 from gradspec._audit._subject import Subject, subject_of
-from gradspec._audit._sweep import smaller, variants
+from gradspec._audit._sweep import sizes, smaller, variants
 from gradspec.law import Finding, Law, Status, Verdict
 from gradspec.profile import Profile
 from gradspec.spec import Case
@@ -26,8 +28,21 @@ MOST, SMALLER = 96, 16
 Judge = Callable[[Sequence[str], Sequence[Law]], Sequence[Verdict]]
 #: Gives what is audited its references, for calls.
 Refer = Callable[[Subject, Sequence[Case]], Subject]
-#: Returns whether the results of a call are finite; None where it is refused.
-Ends = Callable[[str], bool | None]
+
+
+class End(Enum):
+    """How a call ends."""
+
+    FINITE = auto()
+    INFINITE = auto()
+    #: The function or a reference refuses it.
+    REFUSED = auto()
+    #: Forward takes it, and backward raises.
+    RAISES = auto()
+
+
+#: Returns how a call ends.
+Ends = Callable[[str], End]
 #: The laws that say whether a value and a gradient are right.
 ASKED = ("primal", "vjp", "surrogate")
 
@@ -70,9 +85,10 @@ def swept(
     asked = [law for law in laws if law.name in ASKED]
     subject, _ = subject_of(function, tuple(read_case(text, seed=seed) for text in written[:1]))
     tried = [v for text in written for v in islice(variants(text, function, subject.signature), MOST)]
-    ends = partial(_ends_finite, function, refer, seed, profile.device)
-    taken, overflown = _taken(ends, tried, profile, seed)
-    taken, overflown = ([t for t in tried if t in {*taken, *overflown}], []) if has_reference else (taken, overflown)
+    ends = partial(_end, function, refer, seed, profile.device)
+    ended = _ended(ends, tried, profile, seed)
+    judged = (End.FINITE, End.INFINITE) if has_reference else (End.FINITE,)
+    taken = [text for text in tried if ended[text] in judged]
     # Where a gradient is wrong already, or perhaps meant to be another one, no further call says more of it.
     given = judge(written, asked) if taken and asked else ()
     known = {verdict.law for verdict in given if verdict.status is not Status.HOLDS}
@@ -85,12 +101,20 @@ def swept(
             found[verdict.law] = verdict.case
     by_name = {law.name: law for law in asked}
     shrunk = {law: _smallest(text, judge, by_name[law], ends, profile, seed) for law, text in found.items()}
-    left_out = {"refused": len(tried) - len(taken) - len(overflown) + len(refused.intersection(taken))}
-    left_out["not finite, which only a reference judges"] = len(overflown)
+    # A call with a dimension more may be none that is meant, and forward may take it by chance.
+    of_sizes = {v for text in written for v in sizes(text, function)}
+    raising = [text for text in tried if ended[text] is End.RAISES and text in of_sizes]
+    if raising and not known and not found:
+        shrunk["backward"] = raising[0]
+    count = Counter(ended.values())
+    left_out = {"refused": count[End.REFUSED] + count[End.RAISES] - len(raising) + len(refused.intersection(taken))}
+    left_out["not finite, which only a reference judges"] = 0 if has_reference else count[End.INFINITE]
     said = f"{len(tried)} calls of other sizes, values and options were tried"
     said += "".join(f", and {count} of them {how}" for how, count in left_out.items() if count)
+    if raising:
+        said += f"; forward takes {raising[0]}, and backward raises"
     for law, text in shrunk.items():
-        said += f"; {text} breaks `{law}`"
+        said += f"; {text} breaks `{law}`" if law in by_name else ""
     return Swept(tuple(dict.fromkeys(shrunk.values())), said)
 
 
@@ -109,18 +133,17 @@ def _without_refused(judge: Judge, refused: set[str]) -> Judge:
     return judged
 
 
-def _taken(ends: Ends, tried: list[str], profile: Profile, seed: int) -> tuple[list[str], list[str]]:
-    """Return the calls that the function accepts, forward and backward, and those with results that are not finite."""
+def _ended(ends: Ends, tried: list[str], profile: Profile, seed: int) -> dict[str, End]:
+    """Return how each call ends."""
     found = apart(lambda: [ends(text) for text in tried], profile, seed)
     if isinstance(found, Finding):  # one of them ends the process, or hangs: each is tried by itself
         alone = (apart(partial(ends, text), profile, seed) for text in tried)
-        found = [None if isinstance(one, Finding) else one for one in alone]
-    by_end = list(zip(tried, found, strict=True))
-    return [text for text, end in by_end if end is True], [text for text, end in by_end if end is False]
+        found = [End.REFUSED if isinstance(one, Finding) else one for one in alone]
+    return dict(zip(tried, found, strict=True))
 
 
-def _ends_finite(function: Callable[..., Any], refer: Refer, seed: int, device: str, text: str) -> bool | None:
-    """Return whether the results of a call are finite; None where the function or a reference refuses it."""
+def _end(function: Callable[..., Any], refer: Refer, seed: int, device: str, text: str) -> End:
+    """Return how a call ends."""
     try:
         case = read_case(text, seed=seed, device=device)
         subject, (case,) = subject_of(function, (case,))
@@ -128,13 +151,18 @@ def _ends_finite(function: Callable[..., Any], refer: Refer, seed: int, device: 
         args, kwargs = tree_map(_trained, (case.args, dict(case.kwargs)))
         numbers = [t for t in tree_leaves(subject.call(*args, **kwargs)) if _is_real(t)]
         given = [t for t in tree_leaves((args, kwargs)) if _is_real(t) and t.requires_grad]
-        if sloped := [t for t in numbers if t.requires_grad]:
-            torch.autograd.grad(sloped, given, [torch.ones_like(t) for t in sloped], allow_unused=True)
         for call in filter(None, (referred.primal, referred.surrogate)):
             call(*args, **kwargs)
     except Exception:
-        return None
-    return all(bool(t.isfinite().all()) for t in numbers) if numbers else None
+        return End.REFUSED
+    try:
+        if sloped := [t for t in numbers if t.requires_grad]:
+            torch.autograd.grad(sloped, given, [torch.ones_like(t) for t in sloped], allow_unused=True)
+    except Exception:
+        return End.RAISES
+    if not numbers:
+        return End.REFUSED
+    return End.FINITE if all(bool(t.isfinite().all()) for t in numbers) else End.INFINITE
 
 
 def _is_real(value: Any) -> bool:
@@ -158,7 +186,8 @@ def _smallest(
     while left > 0:
         tried = list(islice(smaller(text), left))
         left -= len(tried)
-        taken = [text for few in _taken(ends, tried, profile, seed) for text in few]
+        ended = _ended(ends, tried, profile, seed)
+        taken = [text for text in tried if ended[text] in (End.FINITE, End.INFINITE)]
         wrong = [verdict.case for verdict in judge(taken, [law]) if _is_wrong(verdict)] if taken else []
         if not wrong:
             return text

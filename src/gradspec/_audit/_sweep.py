@@ -35,7 +35,7 @@ def variants(text: str, function: Callable[..., Any], signature: inspect.Signatu
         signature: of the call; its defaults say which options there are.
     """
     seen = {text_of(call_of(text))}
-    ways = (_forms(text), _indices(text), _sizes(text, function), _values(text), _options(text, signature))
+    ways = (_forms(text), _indices(text, signature), sizes(text, function), _values(text), _options(text, signature))
     for variant in chain.from_iterable(ways):
         if variant not in seen:
             seen.add(variant)
@@ -77,10 +77,22 @@ def _forms(text: str) -> Iterator[str]:
             yield text_of(tree)
 
 
-def _indices(text: str) -> Iterator[str]:
-    """Yield a call in which an index is repeated, is one number only, or has another order; a mask is all of one."""
+def _indices(text: str, signature: inspect.Signature) -> Iterator[str]:
+    """Yield a call in which an index is repeated, one number only, in another order or moved; a mask is all of one.
+
+    A negative default, such as that of `ignore_index`, is what an index may be beside those that count.
+    """
+    defaults = [parameter.default for parameter in signature.parameters.values()]
+    left_out = dict.fromkeys(one for one in defaults if type(one) is int and one < 0)
+    counted = [node for node in ast.walk(call_of(text)) if _is_counted(node)]
+    for place in range(len(counted)):
+        tree = call_of(text)
+        mine = [one for one in ast.walk(tree) if _is_counted(one)][place]
+        yield text_of(_replaced(tree, mine, ast.BinOp(mine, ast.Add(), ast.Constant(1))))
     for place, given in enumerate(_listed(call_of(text))):
         others = [[*given[:-1], given[0]], [given[0]] * len(given), [given[-1]] * len(given), given[::-1]]
+        others += [[one + 1 for one in given]] if all(type(one) is int for one in given) else []
+        others += [[*given[:-1], number] for number in left_out]
         for other in others:
             tree = call_of(text)
             node = list(_lists(tree))[place]
@@ -88,8 +100,12 @@ def _indices(text: str) -> Iterator[str]:
             yield text_of(tree)
 
 
+def _is_counted(node: ast.AST) -> TypeGuard[ast.Call]:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "arange"
+
+
 def _listed(tree: ast.AST) -> list[list[Any]]:
-    return [[one.value for one in node.elts if isinstance(one, ast.Constant)] for node in _lists(tree)]
+    return [[ast.literal_eval(one) for one in node.elts] for node in _lists(tree)]
 
 
 def _lists(tree: ast.AST) -> Iterator[ast.List]:
@@ -97,15 +113,22 @@ def _lists(tree: ast.AST) -> Iterator[ast.List]:
     for node in ast.walk(tree):
         match node:
             case ast.Call(func=ast.Name(id="tensor"), args=[ast.List(elts=given) as found]) if len(given) > 1:
-                if all(isinstance(one, ast.Constant) and isinstance(one.value, int) for one in given):
+                if all(_is_whole(one) for one in given):
                     yield found
+
+
+def _is_whole(node: ast.expr) -> bool:
+    """Whether a node is a whole number, True or False; -100 is a sign before one."""
+    node = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else node
+    return isinstance(node, ast.Constant) and isinstance(node.value, int)
 
 
 def _is_shaped(node: ast.AST) -> TypeGuard[ast.Call]:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _SHAPED
 
 
-def _sizes(text: str, function: Callable[..., Any]) -> Iterator[str]:
+def sizes(text: str, function: Callable[..., Any]) -> Iterator[str]:
+    """Yield a call with one of its sizes changed: one less, one more, around a tile of the function."""
     found = _sizes_in(call_of(text))
     tiles = sorted(set(_TILES) & _constants(function)) or [TILE]
     for size in found:
@@ -144,6 +167,8 @@ def _others(node: ast.expr) -> list[ast.expr]:
     match node:
         case ast.Constant(value=bool() as value):
             return [ast.Constant(not value)]
+        case ast.Constant(value=0.0):
+            return [ast.Constant(0.1), ast.Constant(1.0)]
         case ast.Constant(value=float() as value):
             return [ast.Constant(value * 2), ast.Constant(value / 2), ast.Constant(-value)]
         case ast.Constant(value=int() as value):

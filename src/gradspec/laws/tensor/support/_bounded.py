@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
 from torch import Tensor
@@ -33,14 +33,26 @@ class Bounded(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has 
             RuntimeError: it is one too many, or behind a result that is too large.
         """
         self.count += 1
-        if self.elements > self.most_elements:
-            raise RuntimeError(f"a result of {self.elements} elements is too large")
+        self._check()
         if self.is_over:
             raise RuntimeError(f"more than {self.most} operations{self.why}")
+        if self.most_elements < sys.maxsize and not any(isinstance(t, Tensor) for t in args):
+            with suppress(
+                TypeError
+            ):  # of an operation that makes nothing anew: memory is not asked for before it is known
+                self._note(func(*args, **{**(kwargs or {}), "device": "meta"}))
+                self._check()
         made = func(*args, **(kwargs or {}))
+        self._note(made)
+        return made
+
+    def _note(self, made: Any) -> None:
         if isinstance(made, Tensor):
             self.elements = max(self.elements, made.numel())
-        return made
+
+    def _check(self) -> None:
+        if self.elements > self.most_elements:
+            raise RuntimeError(f"a result of {self.elements} elements is too large")
 
     @property
     def is_over(self) -> bool:
