@@ -8,7 +8,8 @@ from torch import Tensor
 from torch._library.custom_ops import CustomOpDef
 from torch.autograd import Function
 
-from gradspec import Case, FunctionSpec, OperatorSpec, Status, verify
+from gradspec import Case, FunctionSpec, OperatorSpec, Status, audit, verify
+from gradspec._engine._child import available
 from gradspec.laws import LAWS
 
 CHOSEN = [law for law in LAWS if law.name in ("primal", "vjp", "cotangent_layout", "undefined_cotangent")]
@@ -106,3 +107,20 @@ def test_a_saved_tensor_that_is_rounded_is_named_so():
     assert verdict.finding.likely == (
         "right once the output stands in for saved tensor 0 (the output, rounded to bfloat16) in the gradient of `x`"
     )
+
+
+TWICE = torch.library.custom_op(
+    "causes_of_operators::twice", lambda x: 2 * x, mutates_args=(), schema="(Tensor x) -> Tensor"
+)
+TWICE.register_fake(lambda x: x.new_empty(x.shape, dtype=torch.float32))
+TWICE.register_autograd(lambda ctx, y_bar: 2 * y_bar)
+
+
+@pytest.mark.skipif(not available("cpu"), reason="needs a child process")
+def test_what_asks_a_wrong_fake_kernel_follows_from_it_where_a_right_one_mends_it():
+    laws = ["fake", "fake_kernel", "needs_input_grad"]
+    verdicts = audit(TWICE, ["(randn(3),)"], laws=laws).report.verdicts
+
+    found = {verdict.law: verdict.finding for verdict in verdicts}
+    assert found["fake_kernel"].likely == "the fake kernel says otherwise than the real one does"
+    assert (found["fake"].follows, found["fake_kernel"].follows) == ("fake_kernel", "")

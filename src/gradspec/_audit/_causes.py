@@ -10,6 +10,7 @@ from gradspec._audit._hidden import with_hidden
 from gradspec._audit._how_wrong import with_how_wrong
 from gradspec._audit._lost import with_lost, with_stopped
 from gradspec._audit._of_earlier import with_earlier
+from gradspec._audit._of_fakes import with_fakes
 from gradspec._audit._of_writes import with_writes
 from gradspec._audit._questions import with_questions
 from gradspec._audit._single import with_float32
@@ -24,7 +25,7 @@ def explained(report: Report, asked: Asked) -> Report:
         report = experiment(report, asked)
     if not asked.subject.has_reference and are_asked():  # a reference says what backward should be: nothing to guess
         report = with_how_wrong(report, asked)
-    report = with_writes(report, asked)
+    report = with_writes(with_fakes(report, asked), asked)
     report = with_lost(report, measured.lost, measured.uncalled)
     report = with_graphless(report, measured.graphless)
     report = with_stopped(report, measured.stopped)

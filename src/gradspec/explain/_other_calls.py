@@ -210,7 +210,7 @@ def with_one_sample(wrong: Wrong) -> Reason | None:
         return None
     if not wrong.is_right(alone, tuple(t[:1] for t in wrong.v)) or not _mixes(wrong):
         return None
-    said = "right where dimension 0 has one element: backward mixes its elements, as a sum or a mean over it does"
+    said = "right where dimension 0 has one element: backward mixes its elements, as a sum over it or a broadcast does"
     return Reason(kind="mixed samples", words=said)
 
 

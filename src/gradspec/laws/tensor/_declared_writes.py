@@ -159,7 +159,9 @@ def _why(name: str, line: str, *, is_told: bool) -> Reason:
     """Return a write to an argument or a cotangent as a cause; every law that finds the same one names the same."""
     evidence = {"argument": name, "line": line}
     if is_told:
-        return Reason(kind="in-place write", words=_WRITES.format(line, ""), evidence=evidence)
+        # Of a Function torch takes an argument back that its forward has written to.
+        marked = ", or return it, marked by `ctx.mark_dirty`" if line.endswith("in forward)") else ""
+        return Reason(kind="in-place write", words=f"{_WRITES.format(line, '')}{marked}", evidence=evidence)
     untold = _WRITES.format(line, ", of which autograd is not told")
     return Reason(kind="untracked write", words=untold, evidence=evidence)
 

@@ -36,7 +36,7 @@ _SMALL = {torch.float64: 1e-5, torch.float32: 1e-4}
 #: Which share of the largest slope another one has that is more than the first one's rounding.
 _COMBINED = 1e-2
 _STEPS_OF = "Forward does not move with small steps of most of {} elements, and jumps with larger ones."
-_CODES_OF = "Forward jumps, and between two jumps few combinations of {} elements move it, as a scale does."
+_CODES_OF = "Forward jumps, and elsewhere it moves with few combinations of {} elements, as with a learned scale."
 #: Of how many elements the larger step may cross an edge.
 _CROSSED = 0.25
 #: Where else forward must be flat: at this share of the arguments, and their negative.
