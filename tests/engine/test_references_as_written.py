@@ -1,9 +1,12 @@
 """A reference as people write it: a module of its own, in place, with outputs without a graph."""
 
+import re
+
 import pytest
 import torch
 from torch import nn
 from torch.autograd import Function
+from torch.autograd.function import once_differentiable
 
 from gradspec import audit
 from gradspec.law import Status
@@ -130,4 +133,52 @@ def test_an_output_that_a_reference_stops_is_a_constant_where_the_function_marks
     (wrong,) = audit(CentredUnmarked, ["(randn(5, 3),)"], reference=centred, laws=["surrogate"]).report.verdicts
 
     assert holds.status is Status.HOLDS
-    assert wrong.finding.likely.startswith("the surrogate stops output 1, to which a graph of the function leads")
+    assert wrong.finding.likely.startswith("the reference stops output 1, to which a graph of the function leads")
+
+
+class TwiceOnce(Function):
+    """Twice its argument, with three times the cotangent, and no second derivative."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return 2 * x
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, y_bar):
+        return 3 * y_bar
+
+
+def test_that_a_wrong_gradient_has_no_second_derivative_is_promised_by_nobody():
+    report = audit(TwiceOnce, ["(randn(3),)"], reference=lambda x: 2 * x, laws=["vjp", "second_order"]).report
+
+    assert {v.law: v.status for v in report.verdicts} == {"vjp": Status.BROKEN, "second_order": Status.NOT_PROMISED}
+
+
+class Scaled(nn.Module):
+    """A function of a module that returns a gradient which nobody has asked for."""
+
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(3))
+
+    def forward(self, x):
+        return Times.apply(x, self.scale)
+
+
+class Times(Function):
+    @staticmethod
+    def forward(ctx, x, factor):
+        ctx.save_for_backward(x, factor)
+        return x * factor
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        x, factor = ctx.saved_tensors
+        return y_bar * factor, (y_bar * x).sum(0)
+
+
+def test_an_argument_of_a_function_that_a_module_calls_has_the_name_that_its_forward_gives_it():
+    (verdict,) = audit(Scaled(), ["(randn(2, 3),)"], laws=["needs_input_grad"]).report.verdicts
+
+    assert re.search(r"for argument `(x|factor)` of `Times` also where none is asked for", verdict.finding.message)

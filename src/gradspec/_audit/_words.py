@@ -1,11 +1,10 @@
-"""Arguments as their author wrote them: `xs[0]` of a list, `fc.weight` of a module, a parameter for a place."""
+"""Arguments as their author wrote them: `xs[0]` of a list, `fc.weight` of a module."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from inspect import Parameter
 from typing import Any
 
 from torch import Tensor
@@ -16,7 +15,6 @@ from gradspec._finding import ALSO, Finding
 from gradspec.laws.tensor.support._call import bound
 from gradspec.report import Report
 from gradspec.spec import Case
-from gradspec.spec._sheet import forward_signature
 
 
 def in_words(subject: Subject, cases: Sequence[Case]) -> Callable[[str], str]:
@@ -29,8 +27,8 @@ def in_words(subject: Subject, cases: Sequence[Case]) -> Callable[[str], str]:
     is_reference = subject.primal is not None and subject.surrogate is None
 
     def said(text: str) -> str:
-        text = text.replace("the surrogate of the spec", "the reference") if is_reference else text
-        text = re.sub(r"argument (\d+) of (\w+)\.apply", lambda found: _argument(subject, found), text)
+        if is_reference:
+            text = text.replace("the surrogate of the spec", "the reference").replace("the surrogate", "the reference")
         return pattern.sub(lambda found: names[found[0]], text) if pattern else text
 
     return said
@@ -59,19 +57,3 @@ def _names(subject: Subject, case: Case) -> Iterator[tuple[str, str]]:
 
     for name, value in bound(subject.signature, case).items():
         yield from ((flat, written) for flat, written in within(name, name, value) if flat != name)
-
-
-def _argument(subject: Subject, found: re.Match[str]) -> str:
-    """Return an argument of `apply` by the name that forward gives it, where that is known."""
-    place, name = int(found[1]), found[2]
-    cls = subject.implementation
-    if cls is None or cls.__name__ != name:
-        cls = getattr(subject.call, "__globals__", {}).get(name)
-    try:
-        parameters = list(forward_signature(cls).parameters.values())
-    except (AttributeError, TypeError, ValueError):
-        return found[0]
-    for k, parameter in enumerate(parameters[: place + 1]):
-        if parameter.kind is Parameter.VAR_POSITIONAL:
-            return f"argument `{parameter.name}[{place - k}]` of `{name}`"
-    return f"argument `{parameters[place].name}` of `{name}`" if place < len(parameters) else found[0]

@@ -35,14 +35,15 @@ def judged(finding: Finding, check: Check, trial: NewTrial, prior: Mapping[str, 
     finding, trial = _whatever_the_law(check, trial, finding)
     if finding.follows or finding.status is not Status.BROKEN:
         return finding
+    may_raise = promised is None and not (law.name == "vmap" and _has_rule(check))
+    if "raised" not in finding.details or not may_raise:
+        if finding.reason is None or not finding.reason.of_function:
+            finding = _beside_others(check, trial, prior, finding)
+        if finding.follows or finding.status is not Status.BROKEN:
+            return finding
     raises = "raised" in finding.details
-    if promised is None and raises and not (law.name == "vmap" and _has_rule(check)):
+    if raises and may_raise:
         return Finding(status=Status.NOT_PROMISED, message=finding.message, details=_lasting(finding))
-    if finding.reason is None or not finding.reason.of_function:
-        finding = _beside_others(check, trial, prior, finding)
-    if finding.follows or finding.status is not Status.BROKEN:
-        return finding
-    raises = "raised" in finding.details
     finding = replace(finding, rank=finding.rank or (Rank.REFUSED if raises else Rank.WRONG))
     if not isinstance(check.spec, FunctionSpec) or (finding.reason is not None and finding.reason.of_function):
         return finding

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from inspect import Parameter
 from typing import Any, TypeAlias
 
 import torch
@@ -23,9 +24,11 @@ from gradspec._one_line import listed
 from gradspec.law import HOLDS, Finding, Law, Rank, Status, Trial, broken, not_applicable, shown
 from gradspec.laws.tensor.support._call import Inputs, like, outputs, vjp
 from gradspec.laws.tensor.support._compare import compare_all, describe
+from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._graph import classes_behind, is_of_operator, leaves_behind, of_operator
 from gradspec.laws.tensor.support._reference import is_of_module, marked, plain_call
 from gradspec.laws.tensor.support._spying import spying
+from gradspec.spec._sheet import forward_signature
 
 #: What each Function behind the output was handed in a pass, and what its backward returned.
 Calls: TypeAlias = Sequence[tuple[type, Sequence[tuple[tuple[Any, ...], tuple[Any, ...]]]]]
@@ -124,8 +127,7 @@ def _nobody_asked(trial: Trial, cls: type, place: int, raw: Tensor) -> Finding:
     is_own = trial.spec.autograd_function is cls
     if overload is not None and is_of_operator(cls):
         is_own = of_operator(cls) == overload._schema.name.replace("::", "_")
-    inner = f"the operator {of_operator(cls)}" if is_of_operator(cls) else f"{cls.__name__}.apply"
-    what = f"`{names[place]}`" if is_own and place < len(names) else f"argument {place} of {inner}"
+    what = f"`{names[place]}`" if is_own and place < len(names) else _argument(cls, place)
     return broken(
         f"backward computes a gradient for {what} also where none is asked for",
         argument=f"what backward returns for {what}",
@@ -133,6 +135,22 @@ def _nobody_asked(trial: Trial, cls: type, place: int, raw: Tensor) -> Finding:
         expected="None",
         likely="backward ignores ctx.needs_input_grad",
         rank=Rank.WASTE,
+    )
+
+
+def _argument(cls: Any, place: int) -> str:
+    """Return an argument of a Function by the name that its forward gives it, where that is known."""
+    if is_of_operator(cls):
+        return f"argument {place} of the operator {of_operator(cls)}"
+    parameters = quietly(lambda: list(forward_signature(cls).parameters.values())) or []
+    for k, parameter in enumerate(parameters[: place + 1]):
+        if parameter.kind is Parameter.VAR_POSITIONAL:
+            return f"argument `{parameter.name}[{place - k}]` of `{cls.__name__}`"
+    known = place < len(parameters)
+    return (
+        f"argument `{parameters[place].name}` of `{cls.__name__}`"
+        if known
+        else f"argument {place} of {cls.__name__}.apply"
     )
 
 
