@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from torch import Tensor
@@ -36,12 +36,10 @@ class Bounded(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has 
         self._check()
         if self.is_over:
             raise RuntimeError(f"more than {self.most} operations{self.why}")
-        if self.most_elements < sys.maxsize and not any(isinstance(t, Tensor) for t in args):
-            with suppress(
-                TypeError
-            ):  # of an operation that makes nothing anew: memory is not asked for before it is known
-                self._note(func(*args, **{**(kwargs or {}), "device": "meta"}))
-                self._check()
+        is_anew = not args or not isinstance(args[0], Tensor)
+        if self.most_elements < sys.maxsize and is_anew and any(a.name == "device" for a in func._schema.arguments):
+            self._note(func(*args, **{**(kwargs or {}), "device": "meta"}))  # asks for no memory
+            self._check()
         made = func(*args, **(kwargs or {}))
         self._note(made)
         return made
