@@ -97,7 +97,7 @@ PAGE_EDITS = (
     Edit(
         kind="the mean of an experiment",
         file="docs/records/examples/shake_digits.json",
-        old=r'("test_error": \{\s+"mean": )[\d.]+',
+        old=r'("test_error": \{\s*"mean": )[\d.]+',
         new=r"\g<1>0.02",
         is_pattern=True,
         is_measured=True,

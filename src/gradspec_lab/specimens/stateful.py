@@ -223,6 +223,23 @@ class KeptOnTheClass(Cube):
         return 3 * KeptOnTheClass.x**2 * y_bar
 
 
+WORKSPACES: dict[torch.Size, torch.Tensor] = {}
+
+
+@diseased_as(CUBE, interleaved=r"of the (first|second) of two pending calls raised RuntimeError: one of the variables")
+class SavesItsWorkspace(Cube):
+    """Save a workspace that the next call writes to, of which torch tells."""
+
+    @staticmethod
+    def forward(x):
+        WORKSPACES.setdefault(x.shape, torch.empty_like(x)).copy_(x)
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(WORKSPACES[inputs[0].shape])
+
+
 def _two_factors(make: Make) -> Iterator[Case]:
     yield Case(name="half", args=(make(2, 3), 0.5))
     yield Case(name="double", args=(make(2, 3), 2.0))
