@@ -123,8 +123,8 @@ def of_noise(measured: Measured, silent: Sequence[str]) -> Iterator[str]:
 
 def _limit(laws: Sequence[str], form: str) -> str:
     return (
-        f"A limit of torch {torch_version()}, not of this function: a sound one {form} silently gives another result "
-        f"than in eager mode under {listed(laws)}, too. `gradspec explain {laws[0]}` says more."
+        f"A limit of torch {torch_version()}, and no fault of this function: any function {form} silently gives "
+        f"another result than in eager mode under {listed(laws)}. `gradspec explain {laws[0]}` says more."
     )
 
 
