@@ -378,7 +378,7 @@ _DIGITS = {1: 4, 2: 5, 4: 9}
 def _number(value: Tensor) -> str:
     number = value.item()
     digits = _DIGITS.get(value.dtype.to_real().itemsize, 12)
-    return f"{number:.{digits}g}" if isinstance(number, float | complex) else str(number)
+    return f"{number + 0:.{digits}g}" if isinstance(number, float | complex) else str(number)
 
 
 def _plain(trait: Any) -> str:
