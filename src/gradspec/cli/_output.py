@@ -144,7 +144,10 @@ def scope_option(default: str) -> Callable[[Callable[..., Any]], Callable[..., A
 def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say which findings make a run fail, and the page."""
     options = (
-        scope_option("Default: training, what the spec promises, and silently wrong results under torch.compile."),
+        scope_option(
+            "Default: training, what the spec promises, and silently wrong results under torch.compile and of a rule "
+            "for vmap or jvp that an audited Function writes."
+        ),
         click.option(
             "--fail-on",
             type=_Ranks([rank.value for rank in Rank]),
