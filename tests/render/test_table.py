@@ -59,6 +59,18 @@ def test_what_fails_nothing_by_itself_has_a_sign_of_its_own() -> None:
     assert said == "cube on 1 case: 0 laws hold, 2 broken (wrong, refused), 1 waste (waste), 1 limit of torch (limit)"
 
 
+def test_what_follows_is_counted_apart() -> None:
+    findings = {
+        "vjp": Finding(status=Status.BROKEN, rank=Rank.WRONG),
+        "layout": Finding(status=Status.BROKEN, follows="vjp"),
+    }
+    verdicts = tuple(Verdict(spec="cube", law=law, case="one", finding=finding) for law, finding in findings.items())
+    held = Verdict(spec="cube", law="layout", case="two", finding=Finding(status=Status.HOLDS))
+    report = Report(provenance={}, sheets={}, laws={}, sources={}, verdicts=(*verdicts, held))
+
+    assert list(summary_lines(report)) == ["cube on 2 cases: 0 laws hold, 1 broken (vjp), 1 that follow"]
+
+
 def test_specs_of_two_kinds_are_in_two_tables() -> None:
     report = _report(("one", "vjp", Status.HOLDS), ("two", "state", Status.HOLDS))
     sheets = {"one": {"kind": "function"}, "two": {"kind": "module"}}

@@ -162,9 +162,13 @@ def summary_lines(report: Report) -> Iterator[str]:
         cases = {v.case for v in verdicts if report.laws.get(v.law, {}).get("over", "cases") == "cases"}
         held = laws.pop(Status.HOLDS)
         parts = [f"{len(held)} law{'s' * (len(held) != 1)} {'holds' if len(held) == 1 else 'hold'}"]
+        failing = [v for v in verdicts if v.status is Status.BROKEN]
+        following = [law for law in laws[Status.BROKEN] if all(v.finding.follows for v in failing if v.law == law)]
+        laws[Status.BROKEN] = [law for law in laws[Status.BROKEN] if law not in following]
         for status, names in laws.items():
             named = "" if status in _UNNAMED else f" ({', '.join(names)})"
             parts += [f"{len(names)} {words(status)}{named}"] if names else []
+            parts += [f"{len(following)} that follow"] if following and status is Status.BROKEN else []
         over = f" on {len(cases)} case{'s' * (len(cases) != 1)}" if cases else ""
         yield f"{spec}{over}: {', '.join(parts)}"
 
