@@ -1,12 +1,15 @@
 """An audit says how a backward is wrong: by which factor, for which argument, and where an index repeats."""
 
 import math
+import os
 
 import pytest
 import torch
 from torch.autograd import Function
 
 from gradspec import audit
+from gradspec._audit import _how_wrong
+from gradspec._engine._child import available
 from gradspec.findings import findings
 from gradspec.law import Rank, Status
 from gradspec.laws import LAWS
@@ -418,3 +421,13 @@ class Gathered(torch.autograd.Function):
 def test_the_output_of_which_an_argument_gets_nothing_is_named():
     (verdict,) = audit(Gathered, ["(randn(2, 3), randn(2, 3))"], laws=["surrogate"]).report.verdicts
     assert verdict.finding.likely.startswith("the gradient of `xs[0]` ignores the cotangent of output 1: ")
+
+
+@pytest.mark.skipif(not available("cpu"), reason="needs a child process")
+def test_the_numbers_are_told_where_the_search_for_a_cause_ends_its_process(monkeypatch):
+    monkeypatch.setattr(_how_wrong, "why_not_derivative", lambda *_: os._exit(3))
+
+    (verdict,) = audit(Negative, ["(randn(3),)"], laws=["surrogate"]).report.verdicts
+
+    assert "gradient of `x` (random cotangent) differs in 3 of 3 elements" in verdict.finding.message
+    assert verdict.finding.likely == ""

@@ -250,6 +250,8 @@ def audit(
     said = in_words(subject, made)
     if why_lost(profile.device):  # no experiment explains what was found
         return Audit(report=with_remarks(reworded(raw, said), spec.name, found.remarks), proposal="")
+    if progress and raw.violations:
+        progress(len(checks), len(checks), "looking for causes")
     report = reworded(explained(raw, asked), said)
     if measured.keeps_state and not subject.has_reference:
         report = with_unjudged(report, spec.name, made, laws, measured)

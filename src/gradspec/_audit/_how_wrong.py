@@ -17,7 +17,7 @@ from gradspec._audit._own_dtype import in_dtype
 from gradspec._audit._single import as_single
 from gradspec._audit._sweep import resized
 from gradspec._finding import ALSO, ASIDE, MEANT
-from gradspec.explain import ELEMENTS, by_differences, why_not_derivative
+from gradspec.explain import ELEMENTS, by_differences, why_not_derivative, without_reasons
 from gradspec.law import Finding, Law, Rank, Reason, Status, Verdict
 from gradspec.laws import quietly
 from gradspec.laws.tensor.support._call import differentiable, narrowed
@@ -49,7 +49,10 @@ def with_how_wrong(report: Report, asked: Asked) -> Report:
         if law is None or case.name not in broken:
             continue
         wrt = tuple(name for name in asked.measured.wrt if name not in broken[case.name])
-        found = asked.apart(partial(_said, law, replace(asked, measured=replace(asked.measured, wrt=wrt)), case))
+        of_wrt = replace(asked, measured=replace(asked.measured, wrt=wrt))
+        found = asked.apart(partial(_said, law, of_wrt, case))
+        if isinstance(found, Finding):  # the search for a cause has taken all the time, or has ended the process
+            found = asked.apart(partial(_without_a_cause, of_wrt, case))
         if isinstance(found, _Shown):
             said[case.name] = found
     verdicts = (
@@ -124,6 +127,11 @@ def _said(law: Law, asked: Asked, case: Case) -> _Shown:
     if small is not None and (why := _of_a_small_call(law, asked, small)) is not None:
         return _Shown(why, None)
     return _Shown(why_not_derivative(law, trial), None)
+
+
+def _without_a_cause(asked: Asked, case: Case) -> _Shown:
+    with without_reasons():
+        return _Shown(None, quietly(lambda: by_differences(asked.trial(case))))
 
 
 def _of_a_small_call(law: Law, asked: Asked, small: Case) -> Reason | None:
