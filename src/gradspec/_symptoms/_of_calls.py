@@ -351,4 +351,11 @@ OF_CALLS = (
         "keep the size symbolic",
         ("fake_kernel",),
     ),
+    Symptom(
+        "negative cotangent",
+        "the gradient is right for cotangents without a negative number",
+        "backward takes a logarithm, a root or a maximum with 0 of the cotangent",
+        "compute with both signs; or name what backward applies, if it is meant",
+        ("cotangent_linearity", "surrogate"),
+    ),
 )

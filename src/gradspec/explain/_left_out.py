@@ -103,9 +103,13 @@ class Terms:
             # Another shape is meant by a single name, by what multiplies matrices, or where one number meets a tensor.
             shapes = self.count == 1 or not isinstance(value, Tensor) or value.ndim == 0
             flags = {k for k, one in enumerate(named) if isinstance(one, bool)}  # which are no numbers of a formula
+            floats = {k for k, one in enumerate(named) if isinstance(one, Tensor) and one.is_floating_point()}
             self.given = [
                 one
-                if one is not None and (shapes or one[0] == unchanged[0] or "@" in text) and not flags & {*used}
+                if one is not None
+                and (shapes or one[0] == unchanged[0] or "@" in text)
+                and not flags & {*used}
+                and not ("!=" in text and {*used} <= floats)  # nobody asks whether two results of arithmetic are equal
                 else None
                 for one, text, used in zip(found, self.texts, self.uses, strict=True)
             ]

@@ -2,7 +2,8 @@ r"""Why backward is not linear in its cotangent, as other cotangents show it.
 
 With :math:`B(v)` the gradient for a cotangent, it is constant where :math:`B(v) = B(w)`, of signs where another factor
 for each element changes nothing, normalised where :math:`B(2 v) = B(v)` alone, and offset where :math:`B(v) - B(0)` is
-linear. It is clipped where it is linear for small cotangents, which no limit touches.
+linear. It is clipped where it is linear for small cotangents, which no limit touches, and drops negative ones where it
+is linear for cotangents without any.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ SMALL, SMALLER = 1e-3, 1e-6
 CLIPPED = "backward clips the cotangent: right for small ones"
 ADDS = "backward adds what no cotangent has made: without any, the gradient is not zero"
 #: The reasons that say what is done to the cotangent.
-NOT_LINEAR = ("clipped", "sign alone", "normalised", "offset")
+NOT_LINEAR = ("clipped", "negative cotangent", "sign alone", "normalised", "offset")
 _Gradients = Mapping[str, Tensor | None]
 
 
@@ -50,7 +51,7 @@ def why_not_linear(trial: Trial) -> Reason | None:
 def of_the_cotangent(wrong: Wrong) -> Reason | None:
     """Why a wrong gradient is not linear in the cotangent, where the right one is.
 
-    If it is clipped, it has to be right for small ones.
+    If it is clipped, it has to be right for small ones, and if it is for those without a negative number, for these.
     """
     found = why_not_linear(wrong.trial)
     if found is None or found.evidence.get("argument") != wrong.name:
@@ -60,7 +61,11 @@ def of_the_cotangent(wrong: Wrong) -> Reason | None:
     meant = quietly(lambda: why_not_linear(right))
     if meant is not None and meant.kind == found.kind:
         return None  # it is meant to be so
-    is_right = found.kind != "clipped" or wrong.is_right(wrong.inputs, scaled(wrong.v, found.evidence["times"]))
+    near = {
+        "clipped": lambda: scaled(wrong.v, found.evidence["times"]),
+        "negative cotangent": lambda: tuple(t.abs() for t in wrong.v),
+    }
+    is_right = found.kind not in near or wrong.is_right(wrong.inputs, near[found.kind]())
     return found if is_right else None
 
 
@@ -117,6 +122,14 @@ def _why(asked: _Asked, name: str, v: tuple[Tensor, ...], w: tuple[Tensor, ...],
         little, less = (tuple(times * t for t in one) for one in (v, w))
         if _of(asked, name, little).any() and _is_linear(asked, name, little, less, none):
             return Reason(kind="clipped", words=CLIPPED, evidence={**facts, "times": times})
+    positive = [tuple(t.abs() for t in one) for one in (v, w)]
+    if (
+        not bool(none.any())
+        and _of(asked, name, positive[0]).any()
+        and _is_linear(asked, name, positive[0], positive[1], none)
+    ):
+        said = "backward is linear where no number of the cotangent is negative, and does otherwise with negative ones"
+        return Reason(kind="negative cotangent", words=said, evidence=facts)
     if asked.same(_of(asked, name, tuple(_of_other_sizes(t) for t in v)), of_v):
         said = "backward takes the sign of the cotangent alone: elements of other sizes give the same gradient"
         return Reason(kind="sign alone", words=said, evidence=facts)
