@@ -1120,3 +1120,28 @@ def test_what_backward_has_saved_and_does_not_read_is_named_where_it_is_right():
 
     says = "right with `positions` in place of `torch.arange(y_bar.shape[-2], device=positions.device)`"
     assert findings(report)[0].verdict.finding.likely.startswith(says)
+
+
+class Columns(Function):
+    """Columns at an index that is rounded of positions, to which backward adds once where two of them meet."""
+
+    @staticmethod
+    def forward(ctx, x, where):
+        ctx.save_for_backward(where)
+        ctx.size = x.shape
+        return x[:, where.floor().long()]
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (where,) = ctx.saved_tensors
+        index = where.floor().long()
+        x_bar = y_bar.new_zeros(ctx.size)
+        x_bar[:, index] += 2 * y_bar / 2
+        return x_bar, None
+
+
+def test_a_sum_at_an_index_behind_a_whole_dimension_is_named():
+    report = audit(Columns, ["(randn(2, 4), tensor([0.5, 2.5, 0.7]))"], laws=["surrogate"]).report
+
+    says = "right with `x_bar.movedim(0, -1).index_put_((index,), (2 * y_bar / 2).movedim(0, -1), True)` in place of"
+    assert findings(report)[0].verdict.finding.likely.startswith(says)

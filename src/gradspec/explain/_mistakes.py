@@ -77,14 +77,25 @@ def _accumulated(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.stmt]
     """What is written where an index says is left out, or added there, as often as it says so."""
     if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Subscript) and type(node.op) in _OTHER_SIGN:
         value = ast.UnaryOp(ast.USub(), node.value) if isinstance(node.op, ast.Sub) else node.value
-        yield _told(node.target.value, "index_put_", [_indices(node.target), value, ast.Constant(value=True)])
+        yield _added(node.target, value)
     if isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Subscript):
         yield ast.Pass()
-        yield _told(target.value, "index_put_", [_indices(target), node.value, ast.Constant(value=True)])
+        yield _added(target, node.value)
 
 
-def _indices(target: ast.Subscript) -> ast.expr:
-    return target.slice if isinstance(target.slice, ast.Tuple) else ast.Tuple([target.slice], ast.Load())
+def _added(target: ast.Subscript, value: ast.expr) -> ast.stmt:
+    """Return the statement that adds where indices say, as often as they do; of `x[:, i]` in the last dimensions."""
+    indices = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
+    where = target.value
+    if isinstance(indices[0], ast.Slice):
+        indices = indices[1:]
+        where, value = (_called(one, "movedim", [ast.Constant(0), ast.Constant(-1)]) for one in (where, value))
+    return _told(where, "index_put_", [ast.Tuple(indices, ast.Load()), value, ast.Constant(value=True)])
+
+
+def _called(what: ast.expr, method: str, arguments: list[ast.expr]) -> ast.expr:
+    what = ast.Name(what.id, ast.Load()) if isinstance(what, ast.Name) else what
+    return ast.Call(ast.Attribute(what, method, ast.Load()), arguments, [])
 
 
 def _next_index(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
@@ -166,8 +177,7 @@ def _written(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.stmt]:
 
 
 def _told(what: ast.expr, method: str, arguments: list[ast.expr]) -> ast.stmt:
-    what = ast.Name(what.id, ast.Load()) if isinstance(what, ast.Name) else what
-    return ast.Expr(ast.Call(ast.Attribute(what, method, ast.Load()), arguments, []))
+    return ast.Expr(_called(what, method, arguments))
 
 
 def _other_sign(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
