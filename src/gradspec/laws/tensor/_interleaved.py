@@ -44,7 +44,8 @@ def _check(trial: Trial) -> Finding:
             return not_applicable("the gradient is another one where the elements of the arguments are turned round")
         calls = [(inputs, inputs.leaves()) for inputs in (first, second)]
         # The buffers of a module are the same ones in both calls.
-        kept = {name: fresh(first.values[name]) for name in moving_state(trial.spec) if name in first.values}
+        moving = moving_state(trial.spec)
+        kept = {name: fresh(value) for name, value in first.values.items() if name in moving}
         made = [outputs(trial.spec.function(*inputs.args({**leaves, **kept}))) for inputs, leaves in calls]
     except Exception:
         return not_applicable("other values of the arguments are refused")
