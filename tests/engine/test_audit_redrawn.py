@@ -1,5 +1,7 @@
 """A call that was drawn so that a gradient is zero by chance is drawn anew."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch.autograd import Function
@@ -7,7 +9,7 @@ from torch.autograd import Function
 from gradspec import audit
 from gradspec._audit._redrawn import with_seeds
 from gradspec.findings import judge, sentence
-from gradspec.law import Status
+from gradspec.law import Finding, Status
 
 
 class Clip(Function):
@@ -74,3 +76,12 @@ def test_a_seed_is_written_where_there_is_none():
     )
     assert with_seeds("(ones(2,), 1)", 7) == "(ones(2,), 1)"
     assert with_seeds("@calls/case-1.safetensors", 7) == "@calls/case-1.safetensors"
+
+
+def test_what_another_law_shows_is_not_said_to_be_seen_by_none():
+    _, found = surrogate_of(Clip, "(0.1 * rand(3, 2), tensor(2.5))")
+    (blind,) = (verdict for verdict in found.report.verdicts if verdict.status is Status.VACUOUS)
+    seeing = replace(blind, law="vjp", finding=Finding(status=Status.HOLDS, details={"shows": ["gradient of `level`"]}))
+    report = replace(found.report, verdicts=(*found.report.verdicts, seeing))
+
+    assert "do not show everything" not in sentence(judge(report))

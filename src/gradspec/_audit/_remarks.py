@@ -89,10 +89,10 @@ def of_report(report: Report, *, is_wrong: bool = False) -> Iterator[str]:
     silent = dict.fromkeys(
         verdict.law
         for verdict in report.verdicts
-        # `adjoint` compares two derivatives; nobody uses it as a transform.
+        # `adjoint` compares two derivatives, and so do these; nobody uses them as a transform.
         if verdict.status is Status.NOT_PROMISED
         and "raised" not in verdict.finding.details
-        and verdict.law != "adjoint"
+        and verdict.law not in ("adjoint", "second_order", "forward_over_reverse")
     )
     if silent and not is_wrong:
         yield _limit(list(silent), "of this form")

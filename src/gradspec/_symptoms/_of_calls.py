@@ -352,6 +352,13 @@ OF_CALLS = (
         ("fake_kernel",),
     ),
     Symptom(
+        "unsorted index",
+        "right where an index is sorted",
+        "backward takes differences of a running sum, or searches, as of a sorted index",
+        "add by the index, as `index_add_` does, or sort it in forward",
+        ("vjp", "surrogate"),
+    ),
+    Symptom(
         "negative cotangent",
         "the gradient is right for cotangents without a negative number",
         "backward takes a logarithm, a root or a maximum with 0 of the cotangent",

@@ -36,6 +36,7 @@ from gradspec.explain._other_calls import (
     in_contiguous_memory,
     with_a_negative_index,
     with_a_negative_number,
+    with_a_sorted_index,
     with_a_symmetric_argument,
     with_an_index_that_repeats,
     with_no_empty_group,
@@ -99,6 +100,7 @@ TESTS: tuple[Test, ...] = (
     with_no_empty_group,
     of_a_count,
     with_an_index_that_repeats,
+    with_a_sorted_index,
     beside_a_kink,
     in_another_order,
     ignores_an_output,
@@ -217,13 +219,13 @@ def _of_the_others(wrong: Wrong) -> Reason | None:
 def _with_its_line(found: Reason | None, wrong: Wrong) -> Reason | None:
     """Return what is done to a cotangent, or a factor, with the line in which another reading mends it.
 
-    Of what is wrong for odd sizes alone, with the place; of a repair of one gradient, with the output.
+    And of what is zero. Of what is wrong for odd sizes alone, with the place; of a repair of one, with the output.
     """
     if found is None:
         return None
     if found.kind == "even or odd":
         test: Test = in_some_places
-    elif found.kind == "factor":
+    elif found.kind in ("factor", "zero"):
         test = changed
     elif found.kind in NOT_LINEAR:
         test = without_a_call

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gradspec.explain._names import OF_TORCH, names_in, names_kept, read_of_the_context
+from gradspec.explain._names import OF_TORCH, names_in, names_kept, read_of_the_context, unread_in
 from gradspec.laws.tensor.support._diagnosis import quietly
 
 #: What a factor or a term that is missing is made of: of nothing else, of a name, of two, of three. In this order.
@@ -117,14 +117,14 @@ class Terms:
         return value
 
     def worth_trying(self) -> list[list[int]]:
-        """Return those that give something, with those that give the same: in a loop that is not known."""
+        """Return those that give something, with those that give the same, the shortest first; in a loop each alone."""
         if self.calls > 1:
             return [[k] for k, one in enumerate(self.given) if one is not None]
         alike: dict[Any, list[int]] = {}
         for k, one in enumerate(self.given):
             if one not in (None, self.unchanged):
                 alike.setdefault(one, []).append(k)
-        return list(alike.values())
+        return [sorted(places, key=lambda k: len(self.texts[k])) for places in alike.values()]
 
 
 def _number(value: Any) -> Any:
@@ -152,7 +152,9 @@ def terms(function: ast.FunctionDef, statement: ast.stmt, count: int, kept: Sequ
         kept: what forward writes on the context, `scale` of `ctx.scale`.
     """
     of_context = dict.fromkeys([*read_of_the_context(function), *names_kept(function, kept)])
-    names = [*names_in(function, statement), *of_context]
+    # What is saved and not read comes first.
+    unread = unread_in(function)
+    names = [*sorted(names_in(function, statement), key=lambda name: name not in unread), *of_context]
     places = range(len(names))
     forms: list[tuple[str, tuple[int, ...]]] = []
     if count == 1:

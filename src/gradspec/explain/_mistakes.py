@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, TypeGuard
 
 from gradspec.explain._dimensions import other_dimensions
-from gradspec.explain._names import OF_TORCH, context_of, names_in, names_kept
+from gradspec.explain._names import OF_TORCH, context_of, names_in, names_kept, unread_in
 from gradspec.explain._within_call import within_call
 
 #: Yields what may stand in the place of a node of a method.
@@ -32,7 +32,11 @@ _OTHER_EDGE: dict[type[ast.cmpop], ast.cmpop] = {
 _RUNNING = ("cumsum", "cumprod", "logcumsumexp")
 #: What reduces all dimensions where none is named.
 _OF_ALL = ("sum", "mean", "norm", "amax", "amin", "prod", "std", "var")
-_OTHER_NAME = {"sum": "mean", "mean": "sum", "sin": "cos", "cos": "sin"}
+_PAIRS = (("sum", "mean"), ("mean", "sum"), ("sin", "cos"), ("cos", "sin"))
+_ADDING = (("scatter", "scatter_add"), ("index_copy", "index_add"))
+_OTHER_NAME = dict((*_PAIRS, *_ADDING, *((f"{one}_", f"{other}_") for one, other in _ADDING)))
+#: What divides by one number less than there are, unless told.
+_OF_A_SAMPLE = ("var", "std", "var_mean", "std_mean")
 _DIMENSIONS = (0, 1, -1, -2)
 #: Methods that take an index.
 _INDEXED = (
@@ -45,8 +49,6 @@ _INDEXED = (
     "scatter_add_",
     "scatter_",
 )
-#: What a tensor is asked for that is not its numbers.
-_FORM = ("device", "dtype", "layout", "ndim", "shape")
 #: Of how many arguments of a call two may have changed places.
 _FEW = 4
 
@@ -102,6 +104,12 @@ def _next_index(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
     """An index is off by one."""
     if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and isinstance(node.slice, ast.Name):
         yield from (ast.Subscript(node.value, index, ast.Load()) for index in _beside(node.slice))
+    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and isinstance(node.slice, ast.Tuple):
+        elements = node.slice.elts
+        for place, one in enumerate(elements):
+            for index in _beside(one) if isinstance(one, ast.Name) else ():
+                others = ast.Tuple([*elements[:place], index, *elements[place + 1 :]], ast.Load())
+                yield ast.Subscript(node.value, others, ast.Load())
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _INDEXED:
         for place, argument in enumerate(node.args):
             if isinstance(argument, ast.Name):
@@ -218,6 +226,8 @@ def _other_reduction(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.e
         for dim in (-1, 0):
             of_a_dimension = [ast.keyword("dim", ast.Constant(dim)), ast.keyword("keepdim", ast.Constant(value=True))]
             yield ast.Call(node.func, [], of_a_dimension)
+    if node.func.attr in _OF_A_SAMPLE and not any(one.arg in ("correction", "unbiased") for one in node.keywords):
+        yield ast.Call(node.func, node.args, [*node.keywords, ast.keyword("correction", ast.Constant(0))])
     if node.func.attr == "squeeze" and not node.args:
         yield from (ast.Call(node.func, [ast.Constant(dim)], []) for dim in (-1, *_DIMENSIONS))
     for place, argument in enumerate(node.args):
@@ -332,10 +342,7 @@ def _other_name_for_it(node: ast.AST, function: ast.FunctionDef, *, returned: bo
 def _unread(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
     """What a method has and does not read, but for its form as of `x.device`, stands in the place of a call."""
     if isinstance(node, ast.Call):
-        looked_at = [one.value for one in ast.walk(function) if isinstance(one, ast.Attribute) and one.attr in _FORM]
-        names = (one for one in ast.walk(function) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load))
-        read = {one.id for one in names if not any(one is value for value in looked_at)}
-        yield from (ast.Name(name, ast.Load()) for name in names_in(function) if name not in read)
+        yield from (ast.Name(name, ast.Load()) for name in unread_in(function))
 
 
 #: In this order: what changes least comes first.

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 #: The attributes of ctx that are not tensors of the formula.
 OF_TORCH = ("saved_tensors", "saved_variables", "needs_input_grad")
+#: What a tensor is asked for that is not its numbers.
+_FORM = ("device", "dtype", "layout", "ndim", "shape")
 
 
 def names_in(function: ast.FunctionDef, before: ast.stmt | None = None) -> list[str]:
@@ -21,6 +23,14 @@ def names_in(function: ast.FunctionDef, before: ast.stmt | None = None) -> list[
         and (before is None or node.lineno < before.lineno)
     ]
     return [name for name in dict.fromkeys([*arguments, *stored]) if name not in ("cls", context_of(function))]
+
+
+def unread_in(function: ast.FunctionDef) -> list[str]:
+    """Return the names of a method that it does not read, but for the form of a tensor, as in `x.device`."""
+    looked_at = [one.value for one in ast.walk(function) if isinstance(one, ast.Attribute) and one.attr in _FORM]
+    names = (one for one in ast.walk(function) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load))
+    read = {one.id for one in names if not any(one is value for value in looked_at)}
+    return [name for name in names_in(function) if name not in read]
 
 
 def context_of(function: ast.FunctionDef) -> str:

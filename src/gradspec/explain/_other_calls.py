@@ -131,6 +131,23 @@ def with_an_index_that_repeats(wrong: Wrong) -> Reason | None:
     return None
 
 
+def with_a_sorted_index(wrong: Wrong) -> Reason | None:
+    """Whether an index has to be sorted: of the same numbers in order it is right, and turned round it is wrong."""
+    for name, value in wrong.inputs.values.items():
+        if not isinstance(value, Tensor) or value.ndim != 1 or value.dtype not in (torch.int32, torch.int64):
+            continue
+        in_order = value.sort().values
+        if torch.equal(in_order, value) or torch.equal(in_order, in_order.flip(0)):
+            continue
+        right, turned = (
+            Inputs({**wrong.inputs.values, name: t}, wrong.inputs.wrt) for t in (in_order, in_order.flip(0))
+        )
+        if wrong.holds(right, drawn=True) and wrong.holds(turned, drawn=True) is False:
+            said = f"right where `{name}` is sorted, and wrong where it is not"
+            return Reason(kind="unsorted index", words=said, evidence={"argument": name})
+    return None
+
+
 def _is_right_where_none_repeats(wrong: Wrong, name: str, value: Tensor) -> bool:
     """Whether it is right for the first indices and for those at hand, each once, and wrong where one of them repeats.
 

@@ -35,7 +35,10 @@ def sentence(judgement: Judgement) -> str:
         parts.append(f"You are asked {questions} question{'s' * (questions != 1)}.")
     if not wrong and not unjudged:
         parts.append(f"Nothing{' else' * bool(questions)}{new} is wrong in what was asked about.")
-    if unseen := [one.found.verdict.finding.message for one in asked if one.found.rank is Status.VACUOUS]:
+    # What one law does not see in its calls, another one may.
+    shown = {name for verdict in judgement.report.verdicts for name in verdict.finding.details.get("shows", ())}
+    blind = [one.found.verdict.finding.message for one in asked if one.found.rank is Status.VACUOUS]
+    if unseen := [said for said in blind if not any(said.startswith(f"a zero {name} would") for name in shown)]:
         parts.append(f"The calls do not show everything: {unseen[0].partition(':')[0]}.")
     if refused := _refused(judgement):
         parts.append(f"Not promised, as it raises there: {refused}.")

@@ -10,7 +10,11 @@ Remedy: use `reshape`, or call `contiguous()` first.
 
 from __future__ import annotations
 
+import linecache
+import re
 from collections.abc import Callable
+from traceback import walk_tb
+from types import FrameType
 from typing import Any
 
 import torch
@@ -32,6 +36,8 @@ from gradspec.laws.tensor.support._strides import (
 
 #: What is said where the result is that of the numbers as they lie in memory, and where it is right without strides.
 STRIDES = "memory is read as if it were contiguous: as_strided(), data_ptr(), a kernel without strides"
+#: How a line calls a view, and how it writes in place to something.
+_VIEWS, _WRITTEN = ".view(", re.compile(r"\w_\(|[-+*/]=|\]\s*=[^=]")
 CONTIGUOUS = "right where the same numbers are contiguous: strides decide what is computed, so call contiguous() first"
 
 #: Returns what is compared, of the arguments of a call.
@@ -65,7 +71,17 @@ def _check(trial: Trial) -> Finding:
 
 
 def _likely(error: Exception) -> str:
-    return "view() where reshape() is needed" if REFUSED in str(error) else ""
+    """Return what to do about a view that torch refuses; a reshape of what is written to would be a copy."""
+    if REFUSED not in str(error):
+        return ""
+    line = next((line for frame, _ in walk_tb(error.__traceback__) if _VIEWS in (line := _line(frame))), "")
+    if _WRITTEN.search(line):
+        return "view() of memory in another order, which is written to: make it contiguous, as torch.zeros(x.shape) is"
+    return "view() where reshape() is needed"
+
+
+def _line(frame: FrameType) -> str:
+    return linecache.getline(frame.f_code.co_filename, frame.f_lineno)
 
 
 def _value(trial: Trial, place: int) -> Call:
