@@ -87,7 +87,11 @@ def beside_state(subject: Subject, call: Callable[..., Any]) -> Callable[..., An
 
 def _are_alike(one: torch.nn.Module, other: torch.nn.Module) -> bool:
     mine, theirs = ({**dict(m.named_parameters()), **dict(m.named_buffers())} for m in (one, other))
-    return mine.keys() == theirs.keys() and all(torch.equal(mine[name], theirs[name]) for name in mine)
+    return mine.keys() == theirs.keys() and all(_is_same(mine[name], theirs[name]) for name in mine)
+
+
+def _is_same(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return (one.dtype, one.device) == (other.dtype, other.device) and torch.equal(one, other)
 
 
 def in_double(module: torch.nn.Module) -> Callable[..., Any]:
