@@ -147,13 +147,13 @@ def found(function, case, *names):
             Slope,
             "(randn(2, 3),)",
             "right with `return torch.where(x > 0, y_bar, 0.1 * y_bar)` in place of `return torch.where(x > 0, y_bar, "
-            "0.2 * y_bar)` (test_audit_how_wrong.py:72, in backward)",
+            "0.2 * y_bar)` (test_audit_how_wrong.py:75, in backward)",
         ),
         (
             Clips,
             "(randn(2, 3),)",
             "backward clips the cotangent: right for small ones; right with `y_bar` in place of "
-            "`y_bar.clamp(-0.5, 0.5)` (test_audit_how_wrong.py:82, in backward)",
+            "`y_bar.clamp(-0.5, 0.5)` (test_audit_how_wrong.py:85, in backward)",
         ),
         (
             Ignores,

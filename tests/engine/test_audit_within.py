@@ -103,7 +103,7 @@ def test_what_copies_of_the_arguments_mend_follows_from_the_write():
 
 
 def test_a_call_without_a_write_is_not_asked_again(monkeypatch):
-    monkeypatch.setattr("gradspec._audit._of_writes.asked_again", None)  # it cannot be called
+    monkeypatch.setattr("gradspec._audit._of_writes._of_arguments", None)  # it cannot be called
     assert read_case(CALL).args[0].shape == (4, 32)
     said = found(Gated.of(DTYPE=torch.float64, FACTOR=2.0), "inputs_untouched", "surrogate")
     assert (said["inputs_untouched"].status, said["surrogate"].follows) == (Status.HOLDS, "")

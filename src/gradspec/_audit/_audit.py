@@ -224,9 +224,14 @@ def audit(
     refuses = measured.raised or measured.no_arithmetic
     check_zero(subject, named, zero_gradient, measured)
     if subject.has_reference and not refuses:
-        writes = apart(lambda: written_by_references(subject, made), profile, seed)
-        subject = subject if isinstance(writes, Finding) else on_copies_too(subject, writes)
-        measured = measured_with(subject, measured, made, profile, seed, roles=roles)
+        try:
+            measured = measured_with(subject, measured, made, profile, seed, roles=roles)
+        except ValueError as error:
+            if REFUSED not in str(error):
+                raise
+            writes = apart(lambda: written_by_references(subject, made), profile, seed)
+            subject = subject if isinstance(writes, Finding) else on_copies_too(subject, writes)
+            measured = measured_with(subject, measured, made, profile, seed, roles=roles)
     spec = eager_spec(subject, made, measured)
     given = SourcesLater(lambda: {f"spec {spec.name}": _source(path, spec, made, subject)})
     if refuses:

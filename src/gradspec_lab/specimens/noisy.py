@@ -120,6 +120,15 @@ class DrawsInBackward(Function):
         return drawn(y_bar) * y_bar
 
 
+class DrawsAside(DrawsInBackward):
+    """Put the generator back behind the draw of backward."""
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        with torch.random.fork_rng(devices=[]):
+            return drawn(y_bar) * y_bar
+
+
 def _for_a_gradient_only(x: Tensor) -> Tensor:
     a = drawn(x)
     return Shaken.apply(x, a, drawn(x) if torch.is_grad_enabled() else a)
@@ -249,6 +258,7 @@ def inside(name: str, function: type[Function], **caught_by: str) -> None:
 
 
 inside("draws_anew_in_backward", DrawsInBackward, declared_draws=r"^backward draws noise anew: the gradient belongs to")
+inside("draws_aside_in_backward", DrawsAside, declared_draws=r"^backward draws noise anew: the gradient belongs to")
 inside("seeds_in_forward", SeedsInForward, declared_draws=r"^forward seeds torch's generator of cpu: each call draws")
 inside("keeps_a_generator", KeepsAGenerator, declared_draws=r"^two calls from one state of the generators differ")
 NOISY = (SHAKEN,)
