@@ -104,8 +104,7 @@ def swept(
     # A call with a dimension more may be none that is meant, and forward may take it by chance.
     of_sizes = {v for text in written for v in sizes(text, function)}
     raising = [text for text in tried if ended[text] is End.RAISES and text in of_sizes]
-    if raising and not known and not found:
-        shrunk["backward"] = raising[0]
+    shown = [*shrunk.values(), *([] if known or found else raising[:1])]
     count = Counter(ended.values())
     left_out = {"refused": count[End.REFUSED] + count[End.RAISES] - len(raising) + len(refused.intersection(taken))}
     left_out["not finite, which only a reference judges"] = 0 if has_reference else count[End.INFINITE]
@@ -114,8 +113,8 @@ def swept(
     if raising:
         said += f"; forward takes {raising[0]}, and backward raises"
     for law, text in shrunk.items():
-        said += f"; {text} breaks `{law}`" if law in by_name else ""
-    return Swept(tuple(dict.fromkeys(shrunk.values())), said)
+        said += f"; {text} breaks `{law}`"
+    return Swept(tuple(dict.fromkeys(shown)), said)
 
 
 def _without_refused(judge: Judge, refused: set[str]) -> Judge:

@@ -146,12 +146,9 @@ def _argument(cls: Any, place: int) -> str:
     for k, parameter in enumerate(parameters[: place + 1]):
         if parameter.kind is Parameter.VAR_POSITIONAL:
             return f"argument `{parameter.name}[{place - k}]` of `{cls.__name__}`"
-    known = place < len(parameters)
-    return (
-        f"argument `{parameters[place].name}` of `{cls.__name__}`"
-        if known
-        else f"argument {place} of {cls.__name__}.apply"
-    )
+    if place < len(parameters):
+        return f"argument `{parameters[place].name}` of `{cls.__name__}`"
+    return f"argument {place} of {cls.__name__}.apply"
 
 
 NEEDS_INPUT_GRAD = Law(

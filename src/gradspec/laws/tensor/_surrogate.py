@@ -270,8 +270,9 @@ def _in_direction(
             own = quietly(
                 lambda: [t.requires_grad for t in outputs(trial.spec.function(*inputs.args(inputs.leaves())))]
             )
-            with_graph = tuple(w if one else torch.zeros_like(w) for w, one in zip(v, counts, strict=True))
-            counts = [differentiable(t) for t in y] if own != counts else counts
+            if own != counts:
+                with_graph = tuple(w if one else torch.zeros_like(w) for w, one in zip(v, counts, strict=True))
+                counts = [differentiable(t) for t in y]
         v = tuple(w if one else torch.zeros_like(w) for w, one in zip(v, counts, strict=True))
     exact = sum(inner(g, b) for g, b in zip(grads, u, strict=True) if g is not None)
     if not math.isfinite(exact):
