@@ -26,6 +26,8 @@ ASIDE = "may be meant"
 SINGLE = "float32"
 #: The key under which a question says how many it is, where it is more than one.
 QUESTIONS = "questions"
+#: The key under which a law that shows nothing says what could be wrong unseen: "gradient of `x`".
+UNSEEN = "unseen"
 
 
 class Status(StrEnum):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from gradspec._finding import UNSEEN
 from gradspec.law import Finding, Status, Verdict
 
 #: A spec under which one of these is broken has been shown something.
@@ -37,7 +38,7 @@ def settled(verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
         of_spec.setdefault(spec, set()).add(mine)
     # A law that ran on fewer cases than another might have shown something on the rest.
     partial = {key for key, mine in cases.items() if any(mine < other for other in of_spec[key[0]])}
-    said = {key: ("", "") if key[0] in wrong or key in partial else _said(group) for key, group in groups.items()}
+    said = {key: None if key[0] in wrong or key in partial else _said(group) for key, group in groups.items()}
     return tuple(_vacuous(verdict, said[verdict.spec, verdict.law]) for verdict in before)
 
 
@@ -45,24 +46,28 @@ def unsettled(verdict: Verdict) -> Verdict:
     """Return a verdict as its check gave it: whether it is vacuous, the other cases of the spec say."""
     if verdict.status is not Status.VACUOUS:
         return verdict
-    return replace(verdict, finding=replace(verdict.finding, status=Status.HOLDS, message="", likely=""))
+    details = {key: value for key, value in verdict.finding.details.items() if key != UNSEEN}
+    return replace(verdict, finding=replace(verdict.finding, status=Status.HOLDS, message="", likely="", details=details))
 
 
-def _vacuous(verdict: Verdict, said: tuple[str, str]) -> Verdict:
-    if not said[0] or verdict.status is not Status.HOLDS or not verdict.finding.details.get("blind"):
+def _vacuous(verdict: Verdict, said: tuple[str, str, str] | None) -> Verdict:
+    if said is None or verdict.status is not Status.HOLDS or not verdict.finding.details.get("blind"):
         return verdict
-    return replace(verdict, finding=replace(verdict.finding, status=Status.VACUOUS, message=said[0], likely=said[1]))
+    message, likely, unseen = said
+    details = {**verdict.finding.details, UNSEEN: unseen}
+    found = replace(verdict.finding, status=Status.VACUOUS, message=message, likely=likely, details=details)
+    return replace(verdict, finding=found)
 
 
-def _said(group: list[Verdict]) -> tuple[str, str]:
-    """Return what a wrong result would have passed for, and what to do; nothing where some case would notice it."""
+def _said(group: list[Verdict]) -> tuple[str, str, str] | None:
+    """Return what a wrong result would have passed for, what to do, and of what; None where some case would notice."""
     details: list[Mapping[str, Any]] = [v.finding.details for v in group if v.status is Status.HOLDS]
     shown = {name for found in details for name in found.get("shows", ())}
     blind = dict.fromkeys(name for found in details for name in found.get("blind", ()) if name not in shown)
     if group[0].law in _OF_ONE:
         blind = {name: None for name in blind if not name.endswith(", swapped")}
     if not blind or any(v.status.is_failure or v.status is Status.NOT_PROMISED or v.law in _EXEMPT for v in group):
-        return "", ""
+        return None
     name = next(iter(blind))
     number = sum(name in found.get("blind", ()) for found in details)
     cases = "the one case" if number == 1 else f"all {number} cases"
@@ -71,6 +76,7 @@ def _said(group: list[Verdict]) -> tuple[str, str]:
         return (
             f"two elements of the {what} could be swapped: all are equal on {cases}",
             "give a case in which they differ",
+            name,
         )
     slopes = (found.get("sloped", {}).get(name.split("`")[1], "") for found in details if "`" in name)
     where = next(filter(None, slopes), "")
@@ -78,4 +84,4 @@ def _said(group: list[Verdict]) -> tuple[str, str]:
     if name.startswith("gradient"):
         argument = name.split("`")[1]
         remedy += f", or declare zero_gradient=({argument!r},) if it is zero everywhere"
-    return f"a zero {name} would pass: the right one is 0 on {cases}", remedy
+    return f"a zero {name} would pass: the right one is 0 on {cases}", remedy, name
