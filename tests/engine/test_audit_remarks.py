@@ -151,14 +151,14 @@ def test_noise_drawn_in_backward_alone_is_found_and_breaks_nothing_else():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("draw", "name"),
+    ("draw", "name", "said"),
     [
-        (torch.rand_like, "torch's generator of cpu"),
-        (lambda t: torch.from_numpy(numpy.random.rand(*t.shape)), "numpy's generator"),
-        (lambda t: t * 0 + random.random(), "python's random"),
+        (torch.rand_like, "torch's generator of cpu", "and each backward pass"),
+        (lambda t: torch.from_numpy(numpy.random.rand(*t.shape)), "numpy's generator", "which"),
+        (lambda t: t * 0 + random.random(), "python's random", "which"),
     ],
 )
-def test_the_generator_that_backward_draws_from_is_named_and_is_the_cause_of_the_rest(draw, name):
+def test_the_generator_that_backward_draws_from_is_named_and_is_the_cause_of_the_rest(draw, name, said):
     class AddsNoise(Function):
         @staticmethod
         def forward(ctx, x):
@@ -173,7 +173,7 @@ def test_the_generator_that_backward_draws_from_is_named_and_is_the_cause_of_the
     (found,) = findings(report)
 
     assert found.verdict.finding.got == name
-    assert found.verdict.finding.message.startswith(f"backward draws from {name}, which ")
+    assert found.verdict.finding.message.startswith(f"backward draws from {name}, {said} ")
     assert sorted(found.follows) == ["cotangent_linearity", "surrogate", "undefined_cotangent"]
 
 
@@ -202,7 +202,8 @@ def test_a_mask_that_backward_draws_for_itself_is_not_that_of_forward():
     assert redrawn.verdict.finding.message == ANEW
     assert list(redrawn.follows) == ["surrogate"]
     assert {one.verdict.law: one.verdict.finding.message.partition(":")[0] for one in wrong} == {
-        "declared_draws": "backward draws from torch's generator of cpu, which is not declared",
+        "declared_draws": "backward draws from torch's generator of cpu, "
+        "and each backward pass of a call gives another gradient",
         "surrogate": "backward does not apply the derivative of what forward computes",
     }
 

@@ -47,7 +47,9 @@ def unsettled(verdict: Verdict) -> Verdict:
     if verdict.status is not Status.VACUOUS:
         return verdict
     details = {key: value for key, value in verdict.finding.details.items() if key != UNSEEN}
-    return replace(verdict, finding=replace(verdict.finding, status=Status.HOLDS, message="", likely="", details=details))
+    return replace(
+        verdict, finding=replace(verdict.finding, status=Status.HOLDS, message="", likely="", details=details)
+    )
 
 
 def _vacuous(verdict: Verdict, said: tuple[str, str, str] | None) -> Verdict:

@@ -46,7 +46,7 @@ from gradspec.laws.tensor.support._generators import (
 )
 from gradspec.laws.tensor.support._held_still import Backward
 from gradspec.laws.tensor.support._passes import PLAIN, Pass, in_each_pass
-from gradspec.laws.tensor.support._reference import is_stand_in
+from gradspec.laws.tensor.support._reference import is_audited, is_stand_in
 from gradspec.laws.tensor.support._replay import awake, drawn_behind, own_generators, replayed
 from gradspec.laws.tensor.support._written import line_of_the_user, with_memory
 from gradspec.spec._gradient import gradient_of
@@ -56,6 +56,8 @@ ANEW = "backward draws noise anew: the gradient belongs to another draw than the
 KEEP = "keep the mask, the noise or the state of the generator on ctx, and use it in backward"
 #: How a gradient that a spec declares says that backward is meant to draw for itself.
 DRAW_FIRST = "or, if it is meant to draw numbers of its own, let `gradient` of the spec draw first what forward draws"
+#: What is wrong with a draw that torch could rewind.
+UNDECLARED = "which is not declared"
 #: What is wrong with a function that gives another result from the same state of every generator.
 OWN = "two calls from one state of the generators differ: forward draws from one of its own, or keeps state"
 TAKE = "draw from torch's generator, or take the generator, or the state, as an argument"
@@ -183,7 +185,11 @@ def _of_backward(trial: Trial, form: str, hidden: Sequence[str], *, is_anew: boo
     if is_anew and _is_right(trial, "alike"):
         is_own = gradient_of(trial.spec.surrogate) is not None and _is_right(trial, "after", "after")
         return broken(ANEW, got=", ".join(hidden), likely=f"{KEEP}; {DRAW_FIRST}" if is_own else KEEP)
-    return broken(f"{form}backward draws from {hidden[0]}, {_why(hidden[0])}", got=", ".join(hidden))
+    why = _why(hidden[0])
+    if why == UNDECLARED and is_audited(trial.spec):  # there is no spec that could declare it
+        moves = quietly(lambda: _draws_aside(trial, trial.spec.function, Inputs.of(trial)))
+        why = "and each backward pass of a call gives another gradient" if moves else why
+    return broken(f"{form}backward draws from {hidden[0]}, {why}", got=", ".join(hidden))
 
 
 def _drawn_by(trial: Trial, function: Callable[..., Any], inputs: Inputs, way: Pass) -> str:
@@ -225,7 +231,7 @@ def _declare(hidden: Sequence[str]) -> str:
 
 def _why(name: str) -> str:
     """Return what is wrong with a draw from a generator: of one that torch does not rewind no declaration helps."""
-    return "which no checkpoint of torch rewinds" if name in (NUMPY, PYTHON) else "which is not declared"
+    return "which no checkpoint of torch rewinds" if name in (NUMPY, PYTHON) else UNDECLARED
 
 
 def _seeds(trial: Trial, function: Callable[..., Any], inputs: Inputs, name: str) -> bool:
