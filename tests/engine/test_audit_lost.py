@@ -440,3 +440,29 @@ def test_a_tensor_of_the_call_that_requires_grad_is_no_hidden_parameter(function
 
     assert verdict.finding.message.startswith("the output requires grad though no input does")
     assert verdict.finding.rank == rank
+
+
+class Middle(Function):
+    """The middle of three numbers, between two that are one: what is written last is all that there is."""
+
+    @staticmethod
+    def forward(ctx, x):
+        values, order = x.sort()
+        ctx.shape = x.shape
+        ctx.save_for_backward(order[..., 1:2])
+        return values[..., 1]
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (order,) = ctx.saved_tensors
+        g = y_bar.unsqueeze(-1)
+        x_bar = torch.zeros(ctx.shape, dtype=g.dtype).scatter(-1, order, g)
+        return x_bar.scatter(-1, order, 0 * g)
+
+
+def test_the_line_that_makes_a_gradient_zero_is_named():
+    (found,) = audit(Middle, ["(randn(4, 3),)"], laws=["surrogate"]).report.violations
+
+    assert found.finding.message.startswith("backward returns zeros everywhere for `x`")
+    assert "scatter_add(-1, order, 0 * g)` in place of `x_bar.scatter(" in found.finding.likely
+    assert "test_audit_lost.py:" in found.finding.likely

@@ -13,7 +13,7 @@ from gradspec._audit._dependence import moves_with, zero_gradient
 from gradspec._audit._subject import Subject, has_own_backward
 from gradspec._finding import MEANT, QUESTIONS
 from gradspec._one_line import listed
-from gradspec.explain import cut_by, gradient_of, is_stopped, misplaced, stopped_at
+from gradspec.explain import are_asked, cut_by, gradient_of, is_stopped, line_by_differences, misplaced, stopped_at
 from gradspec.law import Finding, Rank, Reason, Status, Trial, broken
 from gradspec.laws.tensor._surrogate import SURROGATE
 from gradspec.laws.tensor.support._call import Inputs, like, outputs
@@ -44,11 +44,13 @@ class Lost:
     cut: Reason | None = None
     #: At whose place backward returns it, which takes no gradient; None where it is nowhere.
     misplaced: Reason | None = None
+    #: The line that makes it zero, shown by a backward without that mistake.
+    line: Reason | None = None
 
     @property
     def why(self) -> Reason | None:
         """Why it does not arrive, if a call has shown it."""
-        return self.cut or self.misplaced
+        return self.cut or self.misplaced or self.line
 
 
 def lost_of(subject: Subject, trial: Trial) -> Iterator[Lost]:
@@ -83,8 +85,14 @@ def lost_of(subject: Subject, trial: Trial) -> Iterator[Lost]:
             has_graph=with_graph,
             cut=cut,
             misplaced=elsewhere,
+            line=_line(trial, name) if is_zero and is_wrong and not flat else None,
             is_flat=flat and is_trained,
         )
+
+
+def _line(trial: Trial, name: str) -> Reason | None:
+    """Return the line of backward that makes the gradient of an argument zero, where another one makes it right."""
+    return line_by_differences(replace(trial, spec=replace(trial.spec, wrt=(name,)))) if are_asked() else None
 
 
 def is_delivered(trial: Trial, inputs: Inputs, name: str) -> bool:

@@ -1,6 +1,6 @@
 """Explain a violation by experiments on the function itself; report only what an experiment showed."""
 
-from gradspec.explain._by_differences import ELEMENTS, by_differences
+from gradspec.explain._by_differences import ELEMENTS, by_differences, line_by_differences
 from gradspec.explain._cut import cut_by, gradient_of, is_cut_by_name, is_stopped, unseen_by_autograd
 from gradspec.explain._cut_within import stopped_at
 from gradspec.explain._follows import Explained, beside_others
@@ -24,6 +24,7 @@ __all__ = [
     "is_cut_by_name",
     "is_of_noise",
     "is_stopped",
+    "line_by_differences",
     "misplaced",
     "stopped_at",
     "unseen_by_autograd",

@@ -16,7 +16,8 @@ from torch import Tensor
 from torch.autograd import Function
 
 from gradspec.explain._reasons import with_reason
-from gradspec.law import Finding, Status, Trial
+from gradspec.explain._wrong import MENDED
+from gradspec.law import Finding, Reason, Status, Trial
 from gradspec.laws.tensor._vjp import VJP
 from gradspec.laws.tensor.support._call import WIDE, Inputs, differentiable, vjp
 from gradspec.laws.tensor.support._compare import largest
@@ -52,6 +53,13 @@ def by_differences(trial: Trial) -> Finding | None:
     found = with_reason(VJP, lambda: asked, finding)
     # Which arguments are wrong is asked of each by itself, with the factor where it is one.
     return found.because(None) if found.reason is not None and found.reason.kind == "of arguments" else found
+
+
+def line_by_differences(trial: Trial) -> Reason | None:
+    """Return the line of backward that makes a gradient wrong, where the derivative of forward follows from another."""
+    found = by_differences(trial)
+    words = None if found is None or found.reason is None else found.reason.evidence.get(MENDED)
+    return Reason(kind="repair", words=words) if words else None
 
 
 def _asked(trial: Trial, inputs: Inputs, step: float) -> Trial:
