@@ -34,6 +34,7 @@ _OF_ONE = (
     *("{e} - {a} * ({e} * {a}).sum(-1, keepdim=True)", "{e} - {a} * ({e} * {a}).mean(-1, keepdim=True)"),
     *("{e} - {a} * {e}.sum(-1, keepdim=True)", "{e} - {a}.exp() * {e}.sum(-1, keepdim=True)"),
 )
+_OF_A_NUMBER = ("{e} * {a}", "{e} / {a}", "{e} + {a}", "{e} - {a}", "{e} * {a} * {a}", "{e} / {a} / {a}")
 _OF_TWO = ("{e} * {a} * {b}", "{e} + {a} * {b}", "{e} - {a} * {b}", "{e} / {a} / {b}")
 _OF_TWO_IN_ORDER = (
     *("{e} + {a} * (1 - {b})", "{e} - {a} * (1 - {b})", "{e} * {a} / {b}", "{e} + {a} / {b}", "{e} - {a} / {b}"),
@@ -142,7 +143,9 @@ def _known_by(value: Any) -> tuple[Any, ...]:
     return value.shape, value.dtype, plain.reshape(-1).view(torch.uint8).numpy().tobytes()
 
 
-def terms(function: ast.FunctionDef, statement: ast.stmt, count: int, kept: Sequence[str] = ()) -> Terms:
+def terms(
+    function: ast.FunctionDef, statement: ast.stmt, count: int, kept: Sequence[str] = (), numbers: Sequence[str] = ()
+) -> Terms:
     """Return what may be missing in a statement of a method, made of one name at most, of two, or of three.
 
     Args:
@@ -150,6 +153,7 @@ def terms(function: ast.FunctionDef, statement: ast.stmt, count: int, kept: Sequ
         statement: one of its statements.
         count: how many names.
         kept: what forward writes on the context, `scale` of `ctx.scale`.
+        numbers: what forward computes with, as it writes it, of which one is a factor or a term.
     """
     of_context = dict.fromkeys([*read_of_the_context(function), *names_kept(function, kept)])
     # What is saved and not read comes first.
@@ -160,6 +164,8 @@ def terms(function: ast.FunctionDef, statement: ast.stmt, count: int, kept: Sequ
     if count == 1:
         forms = [(one, ()) for one in _OF_NONE] + [(one, (k,)) for k in places for one in _OF_ONE]
         forms += _at_the_same_place(names, statement)
+        forms += [(one, (len(names) + k,)) for k in range(len(numbers)) for one in _OF_A_NUMBER]
+        names += numbers
     elif count == 2:
         forms = [(one, pair) for pair in combinations(places, 2) for one in _OF_TWO]
         forms += [(one, pair) for pair in permutations(places, 2) for one in _OF_TWO_IN_ORDER]

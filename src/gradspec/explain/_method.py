@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import inspect
+import math
 import sys
 import textwrap
 from collections import deque
@@ -12,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from gradspec.explain._names import context_of
@@ -77,14 +78,15 @@ class Method:
         if attribute in OF_OPERATOR:
             self.function.name = self.name
         self.context = context_of(self.function)
-        self.file = Path(written.__code__.co_filename).name
+        path = Path(written.__code__.co_filename)
+        self.file, self.folder, self.closed = path.name, path.parent, written.__code__.co_freevars
         held = zip(written.__code__.co_freevars, written.__closure__ or (), strict=True)
         self.scope = dict(written.__globals__) | {name: cell.cell_contents for name, cell in held}
         self.scope[_ROUND], self.rounds = self._round, 0
         self.loops = any(isinstance(node, ast.While) for node in ast.walk(self.tree))
 
-    def places(self) -> Iterator[Place]:
-        """Yield its expressions and assignments, the outer ones first; of forward, those of what it keeps."""
+    def places(self, *, of_all: bool = False) -> Iterator[Place]:
+        """Yield its expressions and assignments, the outer ones first; of forward, those of what it keeps, or all."""
         pending: deque[tuple[ast.AST, ast.stmt | None]] = deque([(ast.Module(self.function.body, []), None)])
         while pending:
             parent, statement = pending.popleft()
@@ -96,21 +98,51 @@ class Method:
                     assert within is not None
                     pending.append((node, within))
                     if isinstance(node, ast.expr | ast.Assign | ast.AugAssign) and (
-                        not self.is_forward or self._is_kept(within)
+                        of_all or not self.is_forward or self._is_kept(within)
                     ):
                         yield Place(node, parent, field, index, within)
 
-    def called(self) -> dict[str, Any]:
-        """Return the functions of its module that it calls by name."""
-        names = [n.func.id for n in ast.walk(self.function) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)]
-        found = {name: self.scope.get(name) for name in names}
-        return {
-            name: sys.modules[value.__module__]
-            for name, value in found.items()
-            if isinstance(value, FunctionType)
-            and value.__module__ == self.scope.get("__name__")
-            and vars(sys.modules.get(value.__module__)).get(name) is value
-        }
+    def called(self) -> dict[FunctionType, tuple[Any, str]]:
+        """Return the functions beside it that it calls, `slope(x)` or `Curve.slope(x)`, with their owners and names."""
+        module, found = sys.modules.get(str(self.scope.get("__name__"))), {}
+        for node in ast.walk(self.function):
+            if not isinstance(node, ast.Call):
+                continue
+            owner: Any = None
+            if isinstance(node.func, ast.Name) and node.func.id not in self.closed:
+                owner, name = module, node.func.id
+            if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
+                owner, name = self.scope.get(node.func.value.id), node.func.attr
+            function = getattr(owner, name, None) if isinstance(owner, type | ModuleType) else None
+            if isinstance(function, FunctionType) and Path(function.__code__.co_filename).parent == self.folder:
+                found[function] = owner, name
+        return found
+
+    def numbers(self) -> dict[str, float]:
+        """Return the numbers that it has in its formulas, as it writes them: `2 ** 0.5`, `math.sqrt(2)`, `SLOPE`."""
+        written = {ast.unparse(place.node): place.node for place in self.places(of_all=True)}
+        found = {text: self._number(node) for text, node in written.items() if isinstance(node, ast.expr)}
+        return {text: value for text, value in found.items() if value is not None}
+
+    def has(self, number: str) -> bool:
+        """Whether a number that another method writes has the same names here."""
+        return self._number(ast.parse(number, mode="eval").body) is not None
+
+    def _number(self, node: ast.expr) -> float | None:
+        names = [one for one in ast.walk(node) if isinstance(one, ast.Name)]
+        values = [self.scope.get(one.id) for one in names]
+        if any(not isinstance(value, int | float) and value is not math for value in values):
+            return None
+        calls = [one.func for one in ast.walk(node) if isinstance(one, ast.Call)]
+        if any(
+            not isinstance(one, ast.Attribute) or self.scope.get(ast.unparse(one.value)) is not math for one in calls
+        ):
+            return None
+        try:
+            value = eval(compile(ast.Expression(node), READING, "eval"), self.scope)
+        except Exception:
+            return None
+        return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
     def _is_kept(self, statement: ast.stmt) -> bool:
         if not isinstance(statement, ast.Expr | ast.Assign):

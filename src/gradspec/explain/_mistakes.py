@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeGuard
 
@@ -159,6 +159,19 @@ def other_kept(node: ast.AST, function: ast.FunctionDef, *, kept: Sequence[str])
     for name in named if is_number or is_named else ():
         if name != ast.unparse(node):
             yield ast.parse(name, mode="eval").body
+
+
+def number_of_forward(node: ast.AST, function: ast.FunctionDef, *, numbers: Mapping[str, float]) -> Iterator[ast.expr]:
+    """A number is another one that forward has.
+
+    Args:
+        node: an expression.
+        function: the method.
+        numbers: those of forward, as it writes them.
+    """
+    value: Any = node.value if isinstance(node, ast.Constant) else numbers.get(ast.unparse(node))
+    if type(value) in (int, float):
+        yield from (ast.parse(text, mode="eval").body for text, other in numbers.items() if other != value)
 
 
 def _dimensions_in(node: ast.AST) -> list[ast.expr]:
@@ -324,6 +337,21 @@ def _other_end(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
         yield turned(ast.Call(method, node.args, node.keywords))
 
 
+def _shifted(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
+    """What a shift brings in from the other end is zero."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "roll":
+        return
+    of_torch = isinstance(node.func.value, ast.Name) and node.func.value.id == "torch"
+    given = dict(zip(("shifts", "dims"), node.args[of_torch:], strict=False))
+    given |= {one.arg: one.value for one in node.keywords if one.arg}
+    shift, dim = given.get("shifts"), given.get("dims")
+    if shift is None or dim is None or not _is_whole(shift):
+        return
+    by = ast.literal_eval(shift)
+    come = ast.parse(f"torch.tensor({list(range(by) if by > 0 else range(by, 0))})", mode="eval").body
+    yield ast.Call(ast.Attribute(node, "index_fill", ast.Load()), [dim, come, ast.Constant(0)], [])
+
+
 def _is_whole(node: ast.AST) -> bool:
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         node = node.operand
@@ -361,6 +389,7 @@ CHANGES: tuple[Change, ...] = (
     within_call,
     _other_way,
     _other_end,
+    _shifted,
     _unread,
     left_out,
     _other_flag,

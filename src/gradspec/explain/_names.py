@@ -35,7 +35,7 @@ def unread_in(function: ast.FunctionDef) -> list[str]:
 
 def context_of(function: ast.FunctionDef) -> str:
     """Return what a method of a Function calls its context; nothing for a function that backward calls."""
-    if not function.decorator_list and function.name not in ("forward", "backward", "setup_context"):
+    if function.name not in ("forward", "backward", "setup_context"):
         return ""
     first, *rest = function.args.args
     return rest[0].arg if first.arg == "cls" else first.arg

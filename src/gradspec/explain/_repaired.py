@@ -20,7 +20,15 @@ from torch.autograd import Function
 from gradspec.explain._branches import lines_of
 from gradspec.explain._left_out import Terms, is_constant, may_lack, terms
 from gradspec.explain._method import OF_OPERATOR, READING, Method, Place, first_line
-from gradspec.explain._mistakes import CHANGES, Change, dimension_throughout, left_out, other_edge, other_kept
+from gradspec.explain._mistakes import (
+    CHANGES,
+    Change,
+    dimension_throughout,
+    left_out,
+    number_of_forward,
+    other_edge,
+    other_kept,
+)
 from gradspec.explain._names import kept_by
 from gradspec.explain._wrong import Wrong
 from gradspec.law import Reason
@@ -78,7 +86,8 @@ class _Search:
         kept = [name for method in methods if method.is_forward for name in kept_by(method.function)]
         if changes is CHANGES:
             numbers = [name for name in kept if name not in _flags(self.wrong)]
-            changes = (partial(dimension_throughout, kept=kept), partial(other_kept, kept=numbers), *changes)
+            by_name = (partial(dimension_throughout, kept=kept), partial(other_kept, kept=numbers))
+            changes = (*by_name, partial(number_of_forward, numbers=_numbers(cls, methods)), *changes)
         return next((r for one in changes for m in methods if (r := self._with(m, one)) is not None), None)
 
     def of_more(self, cls: Any) -> Reason | None:
@@ -86,18 +95,21 @@ class _Search:
         methods = self._methods(cls)
         kept = [one for method in methods if method.is_forward for one in kept_by(method.function)]
         backward = [method for method in methods if not method.is_forward]
-        return next((found for method in backward if (found := self._with_more(method, kept)) is not None), None)
+        numbers = [text for text, value in _numbers(cls, methods).items() if abs(value) not in (0, 1)]
+        return next((r for one in backward if (r := self._with_more(one, kept, numbers)) is not None), None)
 
     def _methods(self, cls: Any) -> list[Method]:
-        """Return what a Function is written in: its methods, and the functions that backward alone calls."""
+        """Return what a Function is written in: its methods, and the functions beside it that backward alone calls."""
         owner = quietly(lambda: _holder(cls))
         if owner is None:
             return []  # of lists of tensors, which torch wraps
         methods = [made for name in _methods(owner) if (made := quietly(lambda name=name: Method(owner, name)))]  # type: ignore[misc]
-        before = {name for method in methods if method.is_forward for name in method.called()}
-        for name, module in [one for method in methods if method.name == "backward" for one in method.called().items()]:
-            if name not in before and (made := quietly(lambda: Method(module, name))):  # noqa: B023  # called at once
-                methods.append(made)
+        known = {function for made in _with_forward(owner, methods) for function in made.called()}
+        for method in methods:  # which grows: what is called may call others
+            for function, (beside, name) in () if method.is_forward else method.called().items():
+                if function not in known and (made := quietly(lambda: Method(beside, name))):  # noqa: B023  # called at once
+                    methods.append(made)
+                known.add(function)
         return methods
 
     def _with(self, method: Method, change: Change) -> Reason | None:
@@ -229,13 +241,14 @@ class _Search:
         runs = [quietly(again) for _ in range(2)]  # it may write to what forward has saved
         return again if all(run is not None and _are_equal(run, wrong.given) for run in runs) else self._of_a_call
 
-    def _with_more(self, method: Method, kept: Sequence[str]) -> Reason | None:
+    def _with_more(self, method: Method, kept: Sequence[str], numbers: Sequence[str]) -> Reason | None:
         """Ask of each expression whether a factor or a term is missing there, made of what has a name before it."""
         places = [one for one in method.places() if may_lack(one.node, one.parent)]
+        known = [text for text in numbers if method.has(text)]
         constant, others = ([one for one in places if is_constant(one.node) is first] for first in (True, False))
         for among, count in product((constant, others), (1, 2, 3)):
             for place in among:
-                made = terms(method.function, place.statement, count, kept)
+                made = terms(method.function, place.statement, count, kept, known)
                 found = self._missing(method, place, made)
                 if found is not None or self.left <= 0:
                     return found
@@ -264,6 +277,20 @@ class _Search:
         finally:
             del method.scope[_HOOK]
         return None
+
+
+def _with_forward(owner: Any, methods: Sequence[Method]) -> list[Method]:
+    """Return the methods in which forward is written: itself, what keeps for it, and the functions beside it."""
+    own = quietly(lambda: Method(owner, "forward"))
+    found = [method for method in methods if method.is_forward and (own is None or method.name != own.name)]
+    found += [own] if own is not None else []
+    beside = [one for method in found for one in method.called().values()]
+    return [*found, *(made for one in beside if (made := quietly(lambda one=one: Method(*one))))]  # type: ignore[misc]
+
+
+def _numbers(owner: Any, methods: Sequence[Method]) -> dict[str, float]:
+    """Return the numbers of the formulas of forward."""
+    return {text: value for method in _with_forward(owner, methods) for text, value in method.numbers().items()}
 
 
 def _are_equal(one: Mapping[str, Tensor | None], other: Mapping[str, Tensor | None]) -> bool:
