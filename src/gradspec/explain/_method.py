@@ -120,9 +120,13 @@ class Method:
 
     def numbers(self) -> dict[str, float]:
         """Return the numbers that it has in its formulas, as it writes them: `2 ** 0.5`, `math.sqrt(2)`, `SLOPE`."""
-        written = {ast.unparse(place.node): place.node for place in self.places(of_all=True)}
-        found = {text: self._number(node) for text, node in written.items() if isinstance(node, ast.expr)}
-        return {text: value for text, value in found.items() if value is not None}
+        found = {}
+        for place in self.places(of_all=True):
+            value = self._number(place.node) if isinstance(place.node, ast.expr) else None
+            # A whole number that is handed to a call may be a dimension.
+            if value is not None and (isinstance(value, float) or isinstance(place.parent, ast.BinOp)):
+                found[ast.unparse(place.node)] = value
+        return found
 
     def has(self, number: str) -> bool:
         """Whether a number that another method writes has the same names here."""
