@@ -22,7 +22,7 @@ from gradspec._held import unmoved
 from gradspec._registry._laws import select_laws
 from gradspec._scope import Scope
 from gradspec._watch._importing import importable
-from gradspec._watch._kept import few_rows, mapped, tensors_in
+from gradspec._watch._kept import Kept, few_rows, mapped, tensors_in
 from gradspec._watch._row import scopes_of
 from gradspec._watch._seen import Seen
 from gradspec._watch._store import answered
@@ -119,13 +119,12 @@ def _cases(seen: Seen) -> tuple[list[Case], list[Case], list[str]]:
         NotAuditedError: no call was kept, or none works.
     """
     if not seen.calls:
-        traced = "only traced by a compiler: no call with numbers was seen"
-        raise NotAuditedError(seen.not_kept or (traced if seen.traced else "no call of its forward was seen"))
+        raise NotAuditedError(seen.not_kept or "no call of its forward was seen")
     found: list[Case] = []
     whole: list[Case] = []
     whys: dict[str, None] = {}
     said: list[str] = []
-    for call in seen.calls[:CALLS]:
+    for call in _defined(seen, seen.calls)[:CALLS]:
         given = Case(name=call.text, args=call.args, kwargs=dict(call.kwargs))
         small = _small(given)
         wide = [replace(one, name=f"{one.name} in float64") for one in in_dtype((small,), torch.float64) or ()]
@@ -148,6 +147,16 @@ def _cases(seen: Seen) -> tuple[list[Case], list[Case], list[str]]:
     if not found:
         raise NotAuditedError(list(whys)[-1])  # of the call as it was, and not in float64
     return found, whole, said
+
+
+def _defined(seen: Seen, calls: list[Kept]) -> list[Kept]:
+    """Return some calls; of those that differ in what their numbers were drawn of, the first with finite results."""
+    drawn: dict[str, Kept] = {}
+    for call in calls if any(call.is_drawn for call in calls) else ():
+        case = Case(name=call.text, args=call.args, kwargs=dict(call.kwargs))
+        if not _refusal(seen, case) and all(bool(t.isfinite().all()) for t in _results(seen, case)):
+            drawn.setdefault(call.text, call)
+    return [*drawn.values()] or calls
 
 
 def _only_there(seen: Seen, wide: Case, given: Case) -> str:
@@ -181,14 +190,19 @@ def _narrowing(seen: Seen, case: Case) -> str:
     results = []
     for change in (with_digits, _as_given):
         args, kwargs = mapped((case.args, dict(case.kwargs)), change)
-        with torch.random.fork_rng(devices=[]), torch.no_grad():
-            made = subject_of(seen.target, (case,), seen.key)[0].call(*args, **kwargs)
-        results.append([t.double() for t in tensors_in(made) if t.is_floating_point()])
+        results.append([t.double() for t in _results(seen, replace(case, args=args, kwargs=kwargs))])
     is_single = bool(results[0]) and all(
         torch.equal(y, x) and torch.equal(y, y.float().to(y.dtype)) and y.unique().numel() * 2 > y.numel()
         for y, x in zip(*results, strict=True)
     )
     return f"it computes in float32: {case.name}" if is_single else ""
+
+
+def _results(seen: Seen, case: Case) -> list[Tensor]:
+    """Return the floating-point results of a call."""
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        made = subject_of(seen.target, (case,), seen.key)[0].call(*case.args, **case.kwargs)
+    return [t for t in tensors_in(made) if t.is_floating_point()]
 
 
 def _as_given(tensor: Tensor) -> Tensor:

@@ -42,6 +42,8 @@ class Kept:
     is_flat: bool = False
     #: Whether a tensor of it requires a gradient: one in evaluation shows none that the program uses.
     trains: bool = False
+    #: Whether its numbers are drawn: only a compiler saw it.
+    is_drawn: bool = False
 
 
 def kept(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Kept:

@@ -51,6 +51,11 @@ class Row:
     baseline: Report | None = None
 
     @property
+    def is_traced_only(self) -> bool:
+        """Whether a compiler alone saw its calls, and nobody their numbers."""
+        return bool(self.traced) and not self.forwards
+
+    @property
     def asked_scopes(self) -> tuple[Scope, ...]:
         """The scopes of its audit: those that are named, or training and the features that the program uses."""
         return self.scopes or scopes_of(self.uses)

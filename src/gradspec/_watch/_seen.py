@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,6 +49,8 @@ class Seen:
     more: list[Kept] = field(default_factory=list)
     #: Calls of a kind and of sizes that are kept, with other values.
     other: list[Kept] = field(default_factory=list)
+    #: The calls that a compiler has traced, with drawn numbers: all there is of a function that is called nowhere else.
+    drawn: list[Kept] = field(default_factory=list)
     #: Why a call was not kept.
     not_kept: str = ""
     #: The place of each kind among what is kept, and how often a better call of it is looked for.
@@ -123,10 +125,21 @@ class Seen:
         if with_graph:
             self.uses.add(Use.HIGHER)
 
+    def was_traced(self, text: str, calls: Callable[[], list[Kept]]) -> None:
+        """Note that a compiler has traced a call, which is made again with drawn numbers."""
+        self.traced += 1
+        self.kinds.setdefault(("traced", len(self.kinds)), text)
+        if self.traced <= SIZES:
+            try:
+                self.drawn += calls()
+            except NotKeptError as why:
+                self.not_kept = str(why)
+
     @property
     def calls(self) -> list[Kept]:
         """The calls that are kept: those that train first, and of these the first of each kind."""
-        return sorted((*self.kept, *self.other, *self.more), key=lambda call: not call.trains)
+        found = sorted((*self.kept, *self.other, *self.more), key=lambda call: not call.trains)
+        return found or self.drawn
 
     def _keep(
         self, among: list[Kept], args: tuple[Any, ...], kwargs: Mapping[str, Any], kind: Any, *, instead: bool = False

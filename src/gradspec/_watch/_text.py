@@ -13,6 +13,7 @@ from gradspec.render._text import finding_text, line, question
 
 if TYPE_CHECKING:
     from gradspec._watch._row import Program, Row
+    from gradspec.report import Report
 
 #: How many findings of a function are said in full.
 SHOWN = 2
@@ -87,12 +88,16 @@ def verdict(row: Row) -> str:
     """Return what is said of a function, in a few words."""
     if row.report is None:
         return "not audited"
+    return f"{_verdict(row, row.report)}{' (numbers drawn)' * row.is_traced_only}"
+
+
+def _verdict(row: Row, report: Report) -> str:
     if not row.asked:
         is_known = any(one.is_asked for one in row.judgement.findings) if row.judgement is not None else False
         return "nothing new" if is_known else "nothing found"
     worst = row.asked[0].found
     laws = ", ".join(dict.fromkeys(law for one in row.asked if one.found.rank == worst.rank for law in one.found.laws))
-    scope = scope_of(worst.verdict.law, row.report.laws)
+    scope = scope_of(worst.verdict.law, report.laws)
     inside = f" in {scope.words}" if isinstance(worst.rank, Rank) and scope is not Scope.TRAINING else ""
     said = f"{rank_words(worst.rank)}{inside}: {laws}"
     return f"nothing wrong ({said})" if worst.rank == Rank.WASTE else said
@@ -107,6 +112,8 @@ def _findings(rows: Sequence[Row], details: bool) -> Iterator[str]:
             yield f"{row.key}{f'  ({_short(row.where)})' if row.where else ''}"
             if row.lines:
                 yield f"  called from {', '.join(map(_short, row.lines))}, as {row.kinds[0] if row.kinds else '...'}"
+            if row.is_traced_only:
+                yield f"  seen by a compiler alone, as {row.kinds[0]}: numbers were drawn in place of the program's"
             told = [one for one in row.asked if one.fails and not one.is_question]
             rest = [one for one in row.asked if one not in told]
             for one in told if details else told[:SHOWN]:

@@ -25,6 +25,7 @@ from gradspec._engine._turn import RUNS
 from gradspec._scope import Scope
 from gradspec._watch._methods import function_in, giver, is_class_of_torch, is_told, put, put_back, take_out, to_hook
 from gradspec._watch._seen import Seen
+from gradspec._watch._traced import traced
 from gradspec._watch._uses import BEGAN_IN, MAIN, Use, is_of_torch
 from gradspec._watch._variant import variant_of
 from gradspec._watch._wrapping import telling
@@ -219,11 +220,8 @@ class Watcher:
             def call_apply(this: Any, tx: Any, args: Any, kwargs: Any) -> Any:
                 with self._quietly():
                     seen = self._seen(this.fn_cls)
-                    seen.traced += 1
                     seen.uses.add(Use.EXPORT if torch.compiler.is_exporting() else Use.COMPILE)
-                    seen.kinds.setdefault(
-                        ("traced", len(seen.kinds)), f"({', '.join(map(_traced_word, args))}), traced"
-                    )
+                    seen.was_traced(f"({', '.join(map(_traced_word, args))}), traced", partial(traced, args))
                 return call(this, tx, args, kwargs)
 
             variable.call_apply = call_apply
