@@ -51,7 +51,10 @@ def test_a_right_one_has_no_finding_and_its_large_batch_is_cut():
 
     assert not any(one.fails for one in row.asked)
     assert "(numbers drawn)" in text(program)
-    assert {v.case for v in row.report.of(law="surrogate")} == {"(float32[4, 3]), drawn in float64", "(float32[4, 3]), drawn"}
+    assert {v.case for v in row.report.of(law="surrogate")} == {
+        "(float32[4, 3]), drawn in float64",
+        "(float32[4, 3]), drawn",
+    }
 
 
 @pytest.mark.dear

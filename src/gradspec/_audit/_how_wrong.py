@@ -18,9 +18,9 @@ from gradspec._audit._single import as_single
 from gradspec._audit._sweep import resized
 from gradspec._finding import ALSO, ASIDE, MEANT
 from gradspec.explain import ELEMENTS, by_differences, why_not_derivative, without_reasons
-from gradspec.law import Finding, Law, Rank, Reason, Status, Verdict
+from gradspec.law import HOLDS, Finding, Law, Rank, Reason, Status, Verdict
 from gradspec.laws import quietly
-from gradspec.laws.tensor.support._call import differentiable, narrowed
+from gradspec.laws.tensor.support._call import WIDE, differentiable, narrowed
 from gradspec.laws.tensor.support._compare import describe
 from gradspec.laws.tensor.support._witness import subject as subject_of
 from gradspec.report import Report
@@ -55,11 +55,23 @@ def with_how_wrong(report: Report, asked: Asked) -> Report:
             found = asked.apart(partial(_without_a_cause, of_wrt, case))
         if isinstance(found, _Shown):
             said[case.name] = found
-    verdicts = (
-        replace(v, finding=said[v.case].told(v.finding)) if v.law == "surrogate" and v.case in said else v
-        for v in report.verdicts
-    )
-    return replace(report, verdicts=tuple(verdicts))
+    wide = {case.name for case in asked.cases if _is_wide(case)}
+
+    def told(verdict: Verdict) -> Verdict:
+        if verdict.law != "surrogate" or verdict.case not in said:
+            return verdict
+        finding = said[verdict.case].told(verdict.finding)
+        # Where no argument has more digits than a float32, a result is not short of any.
+        is_short = finding.rank == Rank.WASTE and verdict.case not in wide
+        return replace(verdict, finding=HOLDS if is_short else finding)
+
+    return replace(report, verdicts=tuple(map(told, report.verdicts)))
+
+
+def _is_wide(case: Case) -> bool:
+    """Whether an argument of a call is in double precision."""
+    leaves = [leaf for leaf in tree_leaves((case.args, dict(case.kwargs))) if isinstance(leaf, Tensor)]
+    return any(leaf.dtype in WIDE for leaf in leaves)
 
 
 def _is_unexplained(verdict: Verdict) -> bool:

@@ -50,6 +50,8 @@ class CarriedInSingle(TorchDispatchMode):  # type: ignore[no-untyped-call]  # to
         self._sums: dict[int, _Sum] = {}
         #: The line of the last addition of the longest sum, if one is long.
         self.line, self._most = "", CHAIN - 1
+        #: The half type of its terms.
+        self.dtype = torch.float32
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run an operation; one that adds up in a half type runs in float32."""
@@ -82,7 +84,7 @@ class CarriedInSingle(TorchDispatchMode):  # type: ignore[no-untyped-call]  # to
         total.additions = max(one.additions for one in (total, *before)) + terms
         total.line = line or next((one.line for one in before), total.line)
         if total.additions > self._most:
-            self._most, self.line = total.additions, total.line
+            self._most, self.line, self.dtype = total.additions, total.line, found.dtype
         return found
 
     def _any(self, args: Any) -> list[_Sum]:
@@ -103,8 +105,8 @@ class SavedInSingle(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torc
         #: By the address of a memory: it, what was rounded to it, and the line where.
         self._rounded: dict[int, tuple[torch.UntypedStorage, Tensor, str]] = {}
         self._hooks = torch.autograd.graph.saved_tensors_hooks(lambda tensor: tensor, self._unpack)
-        #: The line where something that backward read was rounded.
-        self.line = ""
+        #: The line where something that backward read was rounded, and to which type.
+        self.line, self.dtype = "", torch.float32
 
     def __enter__(self) -> Any:
         """Begin to note what is rounded and saved."""
@@ -127,7 +129,7 @@ class SavedInSingle(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torc
         _, wide, line = self._rounded.get(address(tensor), (None, tensor, ""))
         if not line or wide.shape != tensor.shape or any(torch.equal(tensor, y) for y in self._outputs):
             return tensor
-        self.line = line
+        self.line, self.dtype = line, tensor.dtype
         return wide
 
 

@@ -142,11 +142,13 @@ def _lost_on_the_way(
             closer = errors[place] / max(_error(found[place], expected), 0.1)
             if closer < CLOSER or got is None or expected is None:
                 continue
-            name = str(got.dtype).removeprefix("torch.")
+            # A result may be wider than the terms that were added up, or saved.
+            name = str(experiment.dtype).removeprefix("torch.")
             worst = int((double(got) - expected).abs().flatten().argmax())
             off = share(got, expected)
             return broken(
-                f"{names[place]} is off by {off:.1%} in {name}: {said.format(line=line, name=name)}, "
+                f"{names[place]} is off by {off:.1%} in {str(got.dtype).removeprefix('torch.')}: "
+                f"{said.format(line=line, name=name)}, "
                 f"and in float32 it would be {closer:.0f} times closer",
                 argument=f"{names[place].removeprefix('the ')}, {describe(got)}",
                 got=f"{got.flatten()[worst].item():.6g}",
