@@ -28,6 +28,8 @@ SINGLE = "float32"
 QUESTIONS = "questions"
 #: The key under which a law that shows nothing says what could be wrong unseen: "gradient of `x`".
 UNSEEN = "unseen"
+#: The key under which it says of which argument backward computes a gradient that nobody asked for, by its place.
+UNASKED = "unasked"
 
 
 class Status(StrEnum):

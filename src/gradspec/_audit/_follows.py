@@ -68,7 +68,9 @@ def _root(verdict: Verdict, failed: Mapping[tuple[str, str], Verdict], measured:
     derivative = failed.get(("surrogate", case))
     why = derivative.finding.reason if derivative is not None else None
     if why is not None and why.kind in NOT_LINEAR and ("cotangent_linearity", case) in failed:
-        is_root = why.kind != "clipped" or "statement" in why.evidence
+        # Of several cases one may have shown the line.
+        whys = (v.finding.reason for (law, _), v in failed.items() if law == "surrogate")
+        is_root = why.kind != "clipped" or any("statement" in one.evidence for one in whys if one is not None)
         if verdict.law == ("cotangent_linearity" if is_root else "surrogate"):
             return "surrogate" if is_root else "cotangent_linearity"
     # What comes of no cotangent is there without any, too.

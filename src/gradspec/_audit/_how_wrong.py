@@ -17,7 +17,7 @@ from gradspec._audit._own_dtype import in_dtype
 from gradspec._audit._single import as_single
 from gradspec._audit._sweep import resized
 from gradspec._finding import ALSO, ASIDE, MEANT
-from gradspec.explain import ELEMENTS, by_differences, why_not_derivative, without_reasons
+from gradspec.explain import ELEMENTS, MENDED, by_differences, why_not_derivative, without_reasons
 from gradspec.law import HOLDS, Finding, Law, Rank, Reason, Status, Verdict
 from gradspec.laws import quietly
 from gradspec.laws.tensor.support._call import WIDE, differentiable, narrowed
@@ -136,9 +136,12 @@ def _said(law: Law, asked: Asked, case: Case) -> _Shown:
             return _Shown(why_not_derivative(law, other, found), found)
     # And of few numbers only.
     small: Case | None = quietly(lambda: _made_small(law, asked, case))
-    if small is not None and (why := _of_a_small_call(law, asked, small)) is not None:
-        return _Shown(why, None)
-    return _Shown(why_not_derivative(law, trial), None)
+    of_small = None if small is None else _of_a_small_call(law, asked, small)
+    if of_small is not None and of_small.kind not in _OF_ITS_OWN:
+        return _Shown(of_small, None)
+    why = why_not_derivative(law, trial)
+    mended = None if of_small is None else of_small.evidence.get(MENDED)
+    return _Shown(replace(why, words=f"{why.words}; {mended}") if why is not None and mended else why, None)
 
 
 def _without_a_cause(asked: Asked, case: Case) -> _Shown:
@@ -152,10 +155,13 @@ def _of_a_small_call(law: Law, asked: Asked, small: Case) -> Reason | None:
     trial = asked.trial(wide)
     found: Finding | None = quietly(lambda: by_differences(trial))
     why = None if found is None or found.reason is None else why_not_derivative(law, trial, found)
-    if found is None or why is None or why.kind in _OF_ITS_OWN:
+    if found is None or found.reason is None or why is None:
         return None
-    of = f"of the {subject_of(found.argument)}: " if why is found.reason else ""
-    return replace(why, words=f"{of}{why.words} (shown by {small.name})")
+    shown = f"(shown by {small.name})"
+    evidence = {**why.evidence, **({MENDED: f"{line} {shown}"} if (line := found.reason.evidence.get(MENDED)) else {})}
+    is_said = why is not found.reason or why.words.startswith("backward")
+    of = "" if is_said else f"{subject_of(found.argument)}: "
+    return replace(why, words=f"{of}{why.words} {shown}", evidence=evidence)
 
 
 def _made_small(law: Law, asked: Asked, case: Case) -> Case | None:

@@ -18,6 +18,7 @@ from gradspec._audit._lost import asked_of_a_program
 from gradspec._audit._own_dtype import backward_error, in_dtype, plain_error
 from gradspec._audit._single import with_digits
 from gradspec._audit._subject import subject_of
+from gradspec._finding import UNASKED
 from gradspec._held import unmoved
 from gradspec._registry._laws import select_laws
 from gradspec._scope import Scope
@@ -75,7 +76,7 @@ def audited(seen: Seen, *, seed: int = 0, path: str = "", folder: Path | None = 
         if whole and {verdict.status for verdict in report.of(law="surrogate")} == {Status.HOLDS}:
             rest = audit(seen.target, whole, **how | {"laws": ("surrogate",)}).report
             report = replace(report, verdicts=(*report.verdicts, *rest.verdicts))
-        report = _without_digits(report)
+        report = _as_used(report, seen)
     except (TypeError, ValueError) as error:
         raise NotAuditedError(" ".join(str(error).split())) from None
     report = with_remarks(asked_of_a_program(report), seen.key, (*remarks_of(report, seen.key), *said))
@@ -84,13 +85,22 @@ def audited(seen: Seen, *, seed: int = 0, path: str = "", folder: Path | None = 
     return replace(report, verdicts=tuple(verdicts))
 
 
-def _without_digits(report: Report) -> Report:
-    """Return a report in which nothing is as exact as a float32 in a call that the program makes in no more."""
-    verdicts = (
-        replace(v, finding=HOLDS) if v.law == "surrogate" and v.finding.rank == Rank.WASTE and _is_wide(v.case) else v
-        for v in report.verdicts
-    )
-    return replace(report, verdicts=tuple(verdicts))
+def _as_used(report: Report, seen: Seen) -> Report:
+    """Return a report without what is waste in other programs.
+
+    A result as exact as a float32 is none where the program asks for no more, and a gradient is none that it asks for.
+    """
+
+    def is_used(verdict: Verdict) -> bool:
+        finding = verdict.finding
+        if finding.rank != Rank.WASTE:
+            return False
+        place = finding.details.get(UNASKED)
+        given = [call.args[place] for call in seen.calls if place is not None and place < len(call.args)]
+        is_asked = bool(given) and all(isinstance(t, Tensor) and t.requires_grad for t in given)
+        return is_asked or (verdict.law == "surrogate" and _is_wide(verdict.case))
+
+    return replace(report, verdicts=tuple(replace(v, finding=HOLDS) if is_used(v) else v for v in report.verdicts))
 
 
 def audit_into(place: Path, seen: Seen, *, seed: int = 0, path: str = "") -> None:

@@ -9,9 +9,11 @@ from gradspec.explain._misplaced import misplaced
 from gradspec.explain._noise import beside_noise, is_of_noise
 from gradspec.explain._not_derivative import holds_twice, why_not_derivative
 from gradspec.explain._reasons import are_asked, with_reason, without_reasons
+from gradspec.explain._wrong import MENDED
 
 __all__ = [
     "ELEMENTS",
+    "MENDED",
     "Explained",
     "are_asked",
     "beside_noise",

@@ -141,6 +141,8 @@ TESTS: tuple[Test, ...] = (
 )
 #: What says where a gradient is right, and not what mends it.
 _OF_A_PLACE = ("option", "places", "one slice", "one element")
+#: What says how the numbers are wrong, and not what makes them so.
+_OF_NUMBERS_ALONE = ("factor", "zero", "exchanged", "transposed")
 #: What puts other numbers in a place, and shows nothing where all should be zero, as behind a softmax of one number.
 _OF_NUMBERS = (of_forward, at_the_output, of_a_saved_tensor, of_a_value_of_forward, with_one_element)
 #: What holds at the point of the case only, and is asked again for other cotangents there.
@@ -219,13 +221,14 @@ def _of_the_others(wrong: Wrong) -> Reason | None:
 def _with_its_line(found: Reason | None, wrong: Wrong) -> Reason | None:
     """Return what is done to a cotangent, or a factor, with the line in which another reading mends it.
 
-    And of what is zero. Of what is wrong for odd sizes alone, with the place; of a repair of one, with the output.
+    And of what is zero, transposed or in another's place. Of what is wrong for odd sizes alone, with the place; of a
+    repair of one, with the output.
     """
     if found is None:
         return None
     if found.kind == "even or odd":
         test: Test = in_some_places
-    elif found.kind in ("factor", "zero"):
+    elif found.kind in _OF_NUMBERS_ALONE:
         test = changed
     elif found.kind in NOT_LINEAR:
         test = without_a_call
@@ -383,7 +386,14 @@ def _holds_for_options(found: Reason, test: Test, wrong: Wrong) -> bool:
         if is_asked and quietly(lambda other=other: moves_as_much(wrong, other)):  # type: ignore[misc]  # a default
             y = outputs(wrong.trial.spec.primal(*other.args()))
             flipped = Wrong(wrong.trial, other, wrong.name, like(y, wrong.trial.seed), wrong.found)
-            is_number = quietly(lambda flipped=flipped: bool(flipped.expected.isfinite().all()))  # type: ignore[misc]
+            # At an option of 0, by which backward divides, nothing is a number.
+            is_number = quietly(lambda flipped=flipped: _is_finite(flipped))  # type: ignore[misc]  # a default
             if is_number and not found.is_as(quietly(partial(test, flipped))):
                 return False
     return True
+
+
+def _is_finite(wrong: Wrong) -> bool:
+    """Whether the gradients of a call are numbers, and the one in question should be."""
+    made = (t for t in wrong.given.values() if t is not None)
+    return all(bool(t.isfinite().all()) for t in (wrong.expected, *made))

@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
+from gradspec._finding import UNASKED
 from gradspec._one_line import listed
 from gradspec.law import HOLDS, Finding, Law, Rank, Status, Trial, broken, not_applicable, shown
 from gradspec.laws.tensor.support._call import Inputs, like, outputs, vjp
@@ -135,6 +136,7 @@ def _nobody_asked(trial: Trial, cls: type, place: int, raw: Tensor) -> Finding:
         expected="None",
         likely="backward ignores ctx.needs_input_grad",
         rank=Rank.WASTE,
+        details={UNASKED: place},
     )
 
 
