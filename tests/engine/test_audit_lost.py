@@ -1,5 +1,7 @@
 """What an audit says of a gradient that does not arrive: a finding, first of all, or a question."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import nn
@@ -10,6 +12,7 @@ from gradspec import CheckError, audit, check
 from gradspec.findings import findings, judge
 from gradspec.law import Rank, Status
 from gradspec.laws import LAWS
+from gradspec.profile import load_profile
 
 CHEAP = [law for law in LAWS if law.name in ("surrogate", "cotangents_untouched", "retained_graph", "vjp")]
 X, W = "randn(4, 3)", "randn(3)"
@@ -466,3 +469,11 @@ def test_the_line_that_makes_a_gradient_zero_is_named():
     assert found.finding.message.startswith("backward returns zeros everywhere for `x`")
     assert "scatter_add(-1, order, 0 * g)` in place of `x_bar.scatter(" in found.finding.likely
     assert "test_audit_lost.py:" in found.finding.likely
+
+
+@pytest.mark.parametrize("laws", [["surrogate"], None])
+def test_with_a_reference_the_law_that_a_command_repeats_judges_backward_too(laws):
+    profile = replace(load_profile("quick"), laws=("surrogate",)) if laws is None else None
+    report = audit(Zeros, [f"({X}, {W})"], laws=laws, profile=profile, reference=lambda x, w: x * w).report
+
+    assert [v.law for v in report.violations] == ["vjp"]

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from gradspec._audit._measured import Measured
 from gradspec._audit._subject import Subject
 from gradspec.law import Law
+from gradspec.laws.tensor._surrogate import SURROGATE
+from gradspec.laws.tensor._vjp import VJP
 from gradspec.profile import Profile
 
 #: What judges nothing of a function whose calls draw the same noise: `rand_like` fills a transposed tensor in the order
@@ -43,8 +45,11 @@ def selected(laws: Sequence[Law], profile: Profile, measured: Measured, subject:
         ValueError: there is none among those that are asked for.
     """
     kind = "function" if subject.operator is None else "operator"
-    chosen = [law for law in laws if law.judges(kind) and can_judge(law, subject)]
-    chosen = [law for law in chosen if not profile.laws or law.name in profile.laws]
+    named = profile.laws or tuple(law.name for law in laws)
+    if subject.has_reference and SURROGATE.name in named and VJP.name not in named:
+        # It judges backward then, and `surrogate` what it is compared with alone.
+        laws, named = laws if VJP in laws else [*laws, VJP], (*named, VJP.name)
+    chosen = [law for law in laws if law.name in named and law.judges(kind) and can_judge(law, subject)]
     why = "" if measured.is_repeatable else "its calls differ: audit a core that takes noise and state as arguments"
     if measured.keeps_state and not subject.has_reference:
         chosen = [law for law in chosen if law.name in _OF_STATE]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from gradspec._watch._row import scopes_of
 from gradspec._watch._seen import Seen
 from gradspec._watch._store import answered
 from gradspec._watch._uses import Use
-from gradspec.law import HOLDS, Rank, Status, Verdict
+from gradspec.law import HOLDS, Rank, Status, Verdict, broken
 from gradspec.laws.tensor.support._wide_memory import HALF
 from gradspec.profile import load_profile
 from gradspec.render._remarks import remarks_of
@@ -76,12 +76,42 @@ def audited(seen: Seen, *, seed: int = 0, path: str = "", folder: Path | None = 
         if whole and {verdict.status for verdict in report.of(law="surrogate")} == {Status.HOLDS}:
             rest = audit(seen.target, whole, **how | {"laws": ("surrogate",)}).report
             report = replace(report, verdicts=(*report.verdicts, *rest.verdicts))
+        if seen.unused and any(verdict.law == "surrogate" for verdict in report.violations):
+            rest = audit(_without(seen.target, seen.unused), cases, **how | {"laws": ("surrogate",)}).report
+            report = _beside_unused(report, rest, seen.unused)
         report = _as_used(report, seen)
     except (TypeError, ValueError) as error:
         raise NotAuditedError(" ".join(str(error).split())) from None
     report = with_remarks(asked_of_a_program(report), seen.key, (*remarks_of(report, seen.key), *said))
     files = {} if folder is None else _files(seen, [*cases, *whole], folder)
     verdicts = [replace(verdict, rerun=_again(seen.key, verdict, files, seed)) for verdict in report.verdicts]
+    return replace(report, verdicts=tuple(verdicts))
+
+
+def _without(target: Any, outputs: tuple[int, ...]) -> Callable[..., Any]:
+    """Return a function without the gradients of some of its outputs."""
+    call = getattr(target, "apply", target)
+
+    def used(*args: Any, **kwargs: Any) -> Any:
+        y = call(*args, **kwargs)
+        return type(y)(t.detach() if k in outputs and isinstance(t, Tensor) else t for k, t in enumerate(y))
+
+    return used
+
+
+def _beside_unused(report: Report, used: Report, outputs: tuple[int, ...]) -> Report:
+    """Return a report in which a gradient that is right but for outputs that get none in the program is waste."""
+    right = {verdict.case for verdict in used.of(law="surrogate") if verdict.status is Status.HOLDS}
+    named = f"output{'s' * (len(outputs) > 1)} {' and '.join(map(str, outputs))}"
+    found = broken(
+        f"backward is right but for the cotangent of {named}, for which the program never had one",
+        likely="mark it as not differentiable: a later loss on it would lose its gradient",
+        rank=Rank.WASTE,
+    )
+    verdicts = (
+        replace(v, finding=found) if v.law == "surrogate" and v.finding.rank == Rank.WRONG and v.case in right else v
+        for v in report.verdicts
+    )
     return replace(report, verdicts=tuple(verdicts))
 
 
@@ -125,8 +155,8 @@ def _files(seen: Seen, cases: list[Case], folder: Path) -> dict[str, Path]:
 
 
 def _again(key: str, verdict: Verdict, files: Mapping[str, Path], seed: int) -> str:
-    """Return the command that runs one check again; empty if no file has its call."""
-    if verdict.case not in files:
+    """Return the command that runs one check again; empty if no file has its call, or no name leads to the class."""
+    if verdict.case not in files or "<locals>" in key:
         return ""
     calls = [word for call in calls_that_show(verdict, files) for word in ("--case", f"@{files[call]}")]
     return shlex.join(["gradspec", "audit", key, *calls, "--law", verdict.law, "--seed", str(seed)])

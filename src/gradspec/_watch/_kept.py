@@ -186,6 +186,14 @@ def values_of(value: Any) -> Any:
     return None
 
 
+def is_there(cotangent: Any) -> bool:
+    """Whether an output has a cotangent that is not 0, as far as that can be seen without waiting for a device."""
+    if type(cotangent) is not Tensor or cotangent.device.type != "cpu":
+        return cotangent is not None
+    with _aside():
+        return bool(cotangent.any())
+
+
 def _sign_of(number: float) -> float:
     return number if number in (0, 1, -1) else math.copysign(2, number)
 

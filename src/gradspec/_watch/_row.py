@@ -189,8 +189,9 @@ class Program:
     """The results of watching a program."""
 
     rows: tuple[Row, ...]
-    #: How many processes were watched.
+    #: How many processes were watched, and how many of them called a function that is asked about.
     processes: int = 1
+    callers: int = 1
     #: The packages of the functions that ran and that nobody asked about, one for each function.
     others: tuple[str, ...] = ()
     #: What went wrong in the watch itself.

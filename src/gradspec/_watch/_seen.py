@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gradspec._scope import Scope
-from gradspec._watch._kept import Kept, NotKeptError, kept, kind_of, look_of, shapes_of, text_of, values_of
+from gradspec._watch._kept import Kept, NotKeptError, is_there, kept, kind_of, look_of, shapes_of, text_of, values_of
 from gradspec._watch._uses import MAIN, Use, seen_in_the_state, seen_on_the_stack
 
 #: How many kinds of calls are kept of a function, and how many that differ only in their sizes, or in their values.
@@ -51,6 +51,9 @@ class Seen:
     other: list[Kept] = field(default_factory=list)
     #: The calls that a compiler has traced, with drawn numbers: all there is of a function that is called nowhere else.
     drawn: list[Kept] = field(default_factory=list)
+    #: The outputs for which a backward pass had a cotangent that is not 0, and how many there are.
+    outputs: set[int] = field(default_factory=set)
+    most: int = 0
     #: Why a call was not kept.
     not_kept: str = ""
     #: The place of each kind among what is kept, and how often a better call of it is looked for.
@@ -119,11 +122,19 @@ class Seen:
         except NotKeptError:
             return False
 
-    def went_back(self, *, with_graph: bool) -> None:
-        """Note a backward pass, and whether a graph of it is made, to be differentiated again."""
-        self.backwards = next(self._backwards)
+    def went_back(self, *, with_graph: bool, cotangents: tuple[Any, ...] = ()) -> None:
+        """Note a backward pass, whether it makes a graph, to be differentiated again, and which outputs it is of."""
+        number = self.backwards = next(self._backwards)
         if with_graph:
             self.uses.add(Use.HIGHER)
+        if len(cotangents) > len(self.outputs) and (number <= EACH or number & (number - 1) == 0):
+            self.outputs |= {place for place, one in enumerate(cotangents) if is_there(one)}
+            self.most = max(self.most, len(cotangents))
+
+    @property
+    def unused(self) -> tuple[int, ...]:
+        """The outputs of which no backward pass had a cotangent, where others had one."""
+        return tuple(sorted({*range(self.most)} - self.outputs)) if self.outputs else ()
 
     def was_traced(self, text: str, calls: Callable[[], list[Kept]]) -> None:
         """Note that a compiler has traced a call, which is made again with drawn numbers."""

@@ -135,7 +135,8 @@ def read_watch(folder: Path, *, only: tuple[str, ...] = (), baseline: Report | N
         troubles.append(f"{ended} ended by exec, os._exit or a kill: {whose} calls are counted until the last save")
     rows = together(replace(row, baseline=baseline) for _, row in found)
     asked = tuple(row for row in rows if is_asked(row.key, row.package, only))
-    about: Any = {"processes": len(processes), "others": tuple(row.package for row in rows if row not in asked)}
+    about: Any = {"processes": len(processes), "callers": len(callers)}
+    about |= {"others": tuple(row.package for row in rows if row not in asked)}
     return Program(rows=asked, troubles=tuple(dict.fromkeys(troubles)), **about)
 
 

@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 
 #: How many findings of a function are said in full.
 SHOWN = 2
+#: What is in the name of a class that a function makes.
+LOCAL = "<locals>"
 NO_TORCH = "no Python process of the program imported torch, so nothing was seen"
 NOTHING = (
     "no custom gradient was seen: no torch.autograd.Function and no operator of torch.library beside torch's own was "
-    "called"
+    "called; hooks of tensors and modules, and detach(), are not looked at"
 )
 
 
@@ -49,7 +51,7 @@ def _head(program: Program) -> Iterator[str]:
     rows = program.rows
     wrong = sum(row.is_wrong for row in rows)
     audited = sum(row.report is not None for row in rows)
-    of = f" in {program.processes} processes" if program.processes > 1 else ""
+    of = f" in {program.callers} processes" if program.callers > 1 else ""
     number = f"{len(rows)} custom gradient{'s' * (len(rows) != 1)} ran{of}"
     yield f"gradspec watch: {number}, {audited} audited, {wrong} wrong in {_asked(program)}"
 
@@ -135,7 +137,8 @@ def _end(program: Program) -> Iterator[str]:
             for law in dict.fromkeys(law for one in outside for law in one.laws):
                 of_scope = unused.setdefault(scope_of(law, row.report.laws), {})
                 of_scope.setdefault(law, []).append(row.key)
-    if any(one.is_question and not one.found.verdict.rerun for row in program.rows for one in row.asked):
+    named = [row for row in program.rows if LOCAL not in row.key]  # which a command can name
+    if any(one.is_question and not one.found.verdict.rerun for row in named for one in row.asked):
         yield "Options of `gradspec audit` answer a question: `gradspec watch --save-cases FOLDER` says its command"
     for scope, laws in unused.items():
         said = "; ".join(f"`{law}` of {', '.join(keys)}" for law, keys in laws.items())

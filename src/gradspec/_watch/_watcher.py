@@ -168,7 +168,7 @@ class Watcher:
                     return  # called by the backward of another class
                 seen = self._by_target.get(called if is_own else cls) or self._seen(called if is_own else cls)
                 # torch.func differentiates by classes that it makes itself, and always with a graph.
-                seen.went_back(with_graph=is_own and torch.is_grad_enabled())
+                seen.went_back(with_graph=is_own and torch.is_grad_enabled(), cotangents=args[1:] if is_own else ())
         except Exception as error:
             self._trouble(error)
         finally:
