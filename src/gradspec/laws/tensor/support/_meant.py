@@ -21,6 +21,7 @@ from gradspec.laws.tensor.support._compare import largest
 from gradspec.laws.tensor.support._differences import in_double, is_single
 from gradspec.laws.tensor.support._jumping import digits_of, jumps, unlike, values_of
 from gradspec.laws.tensor.support._memory import overlap
+from gradspec.laws.tensor.support._multiplied import multiplier
 from gradspec.laws.tensor.support._wide_memory import HALF
 
 #: How to answer.
@@ -127,13 +128,13 @@ def _asked_about(trial: Trial, inputs: Inputs, found: Mapping[str, Tensor | None
             if unmasked := [name for name in flat if unmasked_side(trial, inputs, name) == where]:
                 why += f" It clips {listed(unmasked)} too, and backward does not mask what was clipped{where}: its "
                 why += "gradient there is not 0."
+        if by := multiplier(trial, inputs, flat):
+            why += f" Backward {by}."
         return Asked(names=tuple(flat), why=why)
     if handed_on(function, inputs, trial.seed) and _is_linear(trial, inputs) and not _ignores_one(trial, inputs):
-        return Asked(
-            names=tuple(sloped),
-            may_be_right=True,
-            why="Forward hands on what it is given, and backward changes the cotangent.",
-        )
+        how = multiplier(trial, inputs, sloped) or "changes the cotangent"
+        why = f"Forward hands on what it is given, and backward {how}."
+        return Asked(names=tuple(sloped), may_be_right=True, why=why)
     return None
 
 
