@@ -1,11 +1,14 @@
 """What an audit of a program's calls leaves aside: what the program does not do, and what its dtypes do not show."""
 
+from pathlib import Path
+
 import pytest
 import torch
 
 import gradspec
 from gradspec._watch._text import text
 from gradspec.law import Rank
+from gradspec.render._github import github
 
 
 def rows(run):
@@ -165,6 +168,15 @@ def test_a_gradient_that_the_program_always_asks_for_is_no_waste(is_frozen):
 
     (row,) = rows(run)
     assert [one.found.laws for one in row.asked] == ([["needs_input_grad"]] if is_frozen else [])
+
+
+def test_a_report_for_a_workflow_has_the_line_of_the_class(monkeypatch):
+    monkeypatch.chdir(Path(__file__).parent)
+
+    with gradspec.watch() as seen:
+        Dropped.apply(torch.randn(8, 4, requires_grad=True), 0.3, True).sum().backward()
+    line = next(k for k, text in enumerate(Path(__file__).read_text().splitlines(), 1) if "class Dropped" in text)
+    assert github(seen.audit().judgement).startswith(f"::error file=test_of_programs.py,line={line},title=")
 
 
 def test_no_command_names_a_class_that_a_function_makes(tmp_path):

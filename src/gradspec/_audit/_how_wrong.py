@@ -35,7 +35,7 @@ _SIDE, _TRIES = 5, 6
 #: What a smaller call shows of itself alone: which arguments are wrong, and that all of a gradient is zero.
 _OF_ITS_OWN = ("of arguments", "zero")
 #: What nobody means.
-_CERTAIN = ("repeated index",)
+_CERTAIN = ("repeated index", "exchanged", "transposed", "ignored cotangent", "cotangent of ones")
 
 
 def with_how_wrong(report: Report, asked: Asked) -> Report:

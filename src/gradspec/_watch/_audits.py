@@ -83,6 +83,8 @@ def audited(seen: Seen, *, seed: int = 0, path: str = "", folder: Path | None = 
     except (TypeError, ValueError) as error:
         raise NotAuditedError(" ".join(str(error).split())) from None
     report = with_remarks(asked_of_a_program(report), seen.key, (*remarks_of(report, seen.key), *said))
+    sheet = {**report.sheets[seen.key], "under_test": seen.where.partition(", ")[0]}
+    report = replace(report, sheets={**report.sheets, seen.key: sheet})
     files = {} if folder is None else _files(seen, [*cases, *whole], folder)
     verdicts = [replace(verdict, rerun=_again(seen.key, verdict, files, seed)) for verdict in report.verdicts]
     return replace(report, verdicts=tuple(verdicts))

@@ -41,7 +41,8 @@ def place_of_spec(report: Report, spec: str) -> Where | None:
 def where_is(root: str) -> Where | None:
     """Return where `module:NAME` or `file.py:NAME` is defined, without importing it; None if there is no such file.
 
-    A name that the file does not define, as one that it imports, is on its first line.
+    In place of a name may stand a line. A name that the file does not define, as one that it imports, is on its
+    first line.
     """
     file, name = file_of(root), root.rpartition(":")[2] if ":" in root else ""
     if file is None:
@@ -50,7 +51,8 @@ def where_is(root: str) -> Where | None:
         body = ast.parse(file.read_bytes()).body
     except (SyntaxError, ValueError, OSError, RecursionError):
         return None
-    return Where(visible(shown_path(file)), _line(body, name.split(".")) if name else 1)
+    line = int(name) if name.isdecimal() else _line(body, name.split(".")) if name else 1
+    return Where(visible(shown_path(file)), line)
 
 
 def _line(body: Sequence[ast.stmt], names: Sequence[str]) -> int:
