@@ -86,3 +86,26 @@ def test_nothing_is_said_where_no_call_decides_about_another(function, calls):
     report = audit(function, calls, laws=["earlier_calls"], jobs=1).report
 
     assert not [one for one in judge(report).findings if one.fails]
+
+
+class Leaky(Function):
+    """Keeps on its class what backward needs: each call puts its own there."""
+
+    kept: torch.Tensor
+
+    @staticmethod
+    def forward(ctx, h, u):
+        Leaky.kept = torch.tanh(u)
+        return h / 2 + Leaky.kept / 2
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return y_bar / 2, y_bar / 2 * (1 - Leaky.kept**2)
+
+
+def test_what_the_next_call_puts_in_its_place_is_one_finding_in_whatever_order_the_calls_go_back():
+    calls = ["(randn(4, 3), randn(4, 3))", "(randn(4, 3), rand(4, 3))"]
+    (found,) = findings(audit(Leaky, calls, laws=["interleaved", "earlier_calls"]).report)
+
+    assert (found.verdict.law, found.follows) == ("interleaved", ["earlier_calls"])
+    assert "where the next call puts its own" in found.verdict.finding.likely

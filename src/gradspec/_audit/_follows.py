@@ -76,6 +76,10 @@ def _root(verdict: Verdict, failed: Mapping[tuple[str, str], Verdict], measured:
     # What comes of no cotangent is there without any, too.
     if why is not None and why.kind == "offset" and verdict.law == "undefined_cotangent":
         return "surrogate"
+    # What the next call puts in the place of what this one keeps is one mistake, in whatever order the two go back.
+    other = failed.get(("interleaved", case))
+    if verdict.law == "earlier_calls" and other is not None and finding.likely == other.finding.likely != "":
+        return "interleaved"
     # A gradient that is the same for every cotangent is no linear one, and it is there without any.
     if verdict.law in ("cotangent_linearity", "undefined_cotangent"):
         for law in ("surrogate", "vjp"):
