@@ -477,3 +477,27 @@ def test_with_a_reference_the_law_that_a_command_repeats_judges_backward_too(law
     report = audit(Zeros, [f"({X}, {W})"], laws=laws, profile=profile, reference=lambda x, w: x * w).report
 
     assert [v.law for v in report.violations] == ["vjp"]
+
+
+class AsksForAnother(Function):
+    """Asks whether `x` requires a gradient where it makes that of `w`."""
+
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return x * w
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        x, w = ctx.saved_tensors
+        asked = ctx.needs_input_grad[0]
+        return (y_bar * w if asked else None), (y_bar * x if asked else None)
+
+
+def test_another_argument_that_decides_about_a_lost_gradient_is_its_cause():
+    calls = ["(randn(3), randn(3, requires_grad=True))", "(randn(4, requires_grad=True), randn(4, requires_grad=True))"]
+    (found,) = findings(audit(AsksForAnother, calls, laws=["surrogate", "needs_input_grad"]).report)
+
+    assert found.verdict.finding.message.startswith("backward returns no gradient for `w`")
+    assert found.verdict.finding.likely.startswith("right where `x` requires a gradient too")
+    assert found.follows == ["needs_input_grad"]

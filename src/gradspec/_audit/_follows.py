@@ -76,6 +76,10 @@ def _root(verdict: Verdict, failed: Mapping[tuple[str, str], Verdict], measured:
     # What comes of no cotangent is there without any, too.
     if why is not None and why.kind == "offset" and verdict.law == "undefined_cotangent":
         return "surrogate"
+    # What is lost in the call as it is may be what another argument decides about.
+    lost = [v.finding.reason for (law, _), v in failed.items() if law == "surrogate" and "lost" in v.finding.details]
+    if verdict.law == "needs_input_grad" and finding.reason is not None and finding.reason in lost:
+        return "surrogate"
     # What the next call puts in the place of what this one keeps is one mistake, in whatever order the two go back.
     other = failed.get(("interleaved", case))
     if verdict.law == "earlier_calls" and other is not None and finding.likely == other.finding.likely != "":

@@ -14,7 +14,7 @@ from gradspec._audit._subject import Subject, has_own_backward
 from gradspec._finding import MEANT, QUESTIONS
 from gradspec._one_line import listed
 from gradspec.explain import are_asked, cut_by, gradient_of, is_stopped, line_by_differences, misplaced, stopped_at
-from gradspec.law import Finding, Rank, Reason, Status, Trial, broken
+from gradspec.law import Finding, Rank, Reason, Status, Trial, Verdict, broken
 from gradspec.laws.tensor._surrogate import SURROGATE
 from gradspec.laws.tensor.support._call import Inputs, like, outputs
 from gradspec.laws.tensor.support._meant import is_flat
@@ -44,7 +44,7 @@ class Lost:
     cut: Reason | None = None
     #: At whose place backward returns it, which takes no gradient; None where it is nowhere.
     misplaced: Reason | None = None
-    #: The line that makes it zero, shown by a backward without that mistake.
+    #: The line that makes it zero, shown by a backward without that mistake, or another argument that decides about it.
     line: Reason | None = None
 
     @property
@@ -158,14 +158,22 @@ def with_lost(
         law: its name; with a reference that of `vjp`.
     """
     verdicts = []
+    # Whether another argument requires a gradient may decide about one.
+    decided = {(v.case, _named(v)): v.finding.reason for v in report.of(law="needs_input_grad") if v.finding.reason}
     for verdict in report.verdicts:
         if verdict.law != law or verdict.status is Status.ERROR:
             verdicts.append(verdict)
             continue
-        mine = [one for one in lost if one.case == verdict.case]
+        mine = [replace(one, line=one.line or decided.get((one.case, one.name))) for one in lost]
+        mine = [one for one in mine if one.case == verdict.case]
         finding = _said(mine, verdict.finding) if mine else verdict.finding
         verdicts.append(replace(verdict, finding=uncalled.get(verdict.case, finding)))
     return replace(report, verdicts=tuple(verdicts))
+
+
+def _named(verdict: Verdict) -> str:
+    """Return the argument of which a law gets no gradient: `w` of "gradient of `w` (the only one required)"."""
+    return verdict.finding.argument.partition("`")[2].partition("`")[0] if verdict.finding.got == "None" else ""
 
 
 def asked_of_a_program(report: Report) -> Report:
