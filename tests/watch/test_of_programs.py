@@ -7,6 +7,7 @@ import torch
 
 import gradspec
 from gradspec._watch._audits import audited
+from gradspec._watch._text import text
 from gradspec.law import Rank
 from gradspec.render._github import github
 
@@ -144,6 +145,39 @@ def test_an_output_that_no_loss_reads_is_waste_and_one_that_is_read_is_wrong(is_
     assert ("but for the cotangent of output 1, for which the program never" in found.verdict.finding.message) is not (
         is_used
     )
+
+
+class UnitRows(torch.autograd.Function):
+    """Divides rows by their length; backward divides by it whatever it is."""
+
+    @staticmethod
+    def forward(ctx, x):
+        length = x.norm(dim=1, keepdim=True)
+        ctx.save_for_backward(x, length)
+        return x / length.clamp(min=1e-6)
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        x, length = ctx.saved_tensors
+        y = x / length
+        return (y_bar - y * (y * y_bar).sum(1, keepdim=True)) / length
+
+
+@pytest.mark.parametrize(("zero", "cotangent", "found"), [(2, 1.0, 3), (None, 1.0, 0), (None, float("nan"), 0)])
+def test_the_first_pass_that_is_not_finite_is_named(zero, cotangent, found):
+    def run():
+        for step in range(5):
+            x = torch.randn(4, 3)
+            if step == zero:
+                x[1] = 0
+            UnitRows.apply(x.requires_grad_()).backward(torch.full((4, 3), cotangent))
+
+    with gradspec.watch() as seen:
+        run()
+    program = seen.audit()
+    assert program.rows[0].not_finite == found
+    said = "its backward pass 3 returned NaN or infinity, and what it was handed was finite"
+    assert (said in text(program)) is bool(found)
 
 
 class Both(torch.autograd.Function):

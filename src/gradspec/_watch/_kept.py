@@ -194,6 +194,18 @@ def is_there(cotangent: Any) -> bool:
         return bool(cotangent.any())
 
 
+def is_finite(tensors: tuple[Any, ...]) -> bool:
+    """Whether all numbers of some tensors are, as far as that can be seen without waiting for a device.
+
+    What overflows in float16 is no mistake: a scaled loss is scaled until it does. A mode of the program would see what
+    is computed here, and a sum costs less than to look at each number.
+    """
+    if torch._C._len_torch_dispatch_stack() or torch._C._is_torch_function_mode_enabled():
+        return True
+    mine = [t for t in tensors if type(t) is Tensor and t.device.type == "cpu" and t.dtype != torch.float16]
+    return all(math.isfinite(abs(t.detach().sum().item())) or bool(t.isfinite().all()) for t in mine)
+
+
 def _sign_of(number: float) -> float:
     return number if number in (0, 1, -1) else math.copysign(2, number)
 

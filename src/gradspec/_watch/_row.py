@@ -35,6 +35,8 @@ class Row:
     backwards: int = 0
     #: How often a compiler traced it.
     traced: int = 0
+    #: The first backward pass that returned NaN or infinity for finite cotangents; 0 where none is known.
+    not_finite: int = 0
     uses: tuple[Use, ...] = ()
     #: The scopes that its audit asks about; empty: training, and what the program uses.
     scopes: tuple[Scope, ...] = ()
@@ -86,7 +88,7 @@ class Row:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the row as plain data, without its report."""
-        plain = ("key", "package", "where", "is_operator", "forwards", "backwards", "traced", "why")
+        plain = ("key", "package", "where", "is_operator", "forwards", "backwards", "traced", "not_finite", "why")
         lists = ("uses", "scopes", "lines", "kinds", "files")
         return {name: getattr(self, name) for name in plain} | {name: list(getattr(self, name)) for name in lists}
 
@@ -146,6 +148,7 @@ def _both(one: Row, other: Row) -> Row:
         forwards=one.forwards + other.forwards,
         backwards=one.backwards + other.backwards,
         traced=one.traced + other.traced,
+        not_finite=one.not_finite or other.not_finite,
         uses=tuple(use for use in Use if use in (*one.uses, *other.uses)),
         lines=tuple(dict.fromkeys((*one.lines, *other.lines))),
         kinds=tuple(dict.fromkeys((*one.kinds, *other.kinds))),

@@ -54,6 +54,8 @@ class Seen:
     #: The outputs for which a backward pass had a cotangent that is not 0, and how many there are.
     outputs: set[int] = field(default_factory=set)
     most: int = 0
+    #: The first backward pass that returned NaN or infinity for finite cotangents; 0 where none is known.
+    not_finite: int = 0
     #: Why a call was not kept.
     not_kept: str = ""
     #: The place of each kind among what is kept, and how often a better call of it is looked for.
@@ -130,6 +132,11 @@ class Seen:
         if len(cotangents) > len(self.outputs) and (number <= EACH or number & (number - 1) == 0):
             self.outputs |= {place for place, one in enumerate(cotangents) if is_there(one)}
             self.most = max(self.most, len(cotangents))
+
+    @property
+    def is_looked_at(self) -> bool:
+        """Whether the numbers of the backward pass that begins are looked at: of many passes one in some."""
+        return self.backwards <= FIRST or not self.backwards % EACH
 
     @property
     def unused(self) -> tuple[int, ...]:

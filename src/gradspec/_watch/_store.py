@@ -100,6 +100,7 @@ def row_of(seen: Seen, **more: Any) -> Row:
         forwards=seen.forwards,
         backwards=seen.backwards,
         traced=seen.traced,
+        not_finite=seen.not_finite,
         uses=tuple(sorted(seen.uses)),
         scopes=seen.scopes,
         lines=tuple(seen.lines),

@@ -90,7 +90,10 @@ def verdict(row: Row) -> str:
     """Return what is said of a function, in a few words."""
     if row.report is None:
         return "not audited"
-    return f"{_verdict(row, row.report)}{' (numbers drawn)' * row.is_traced_only}"
+    beside = " (numbers drawn)" * row.is_traced_only + f" (NaN or infinity in pass {row.not_finite})" * (
+        row.not_finite > 0
+    )
+    return f"{_verdict(row, row.report)}{beside}"
 
 
 def _verdict(row: Row, report: Report) -> str:
@@ -108,12 +111,13 @@ def _verdict(row: Row, report: Report) -> str:
 def _findings(rows: Sequence[Row], details: bool) -> Iterator[str]:
     for row in rows:
         if row.report is None:
-            yield from (f"{row.key}: not audited: {row.why}", "")
-        elif row.asked:
+            yield from (f"{row.key}: not audited: {row.why}", *_not_finite(row), "")
+        elif row.asked or row.not_finite:
             assert row.judgement is not None
             yield f"{row.key}{f'  ({_short(row.where)})' if row.where else ''}"
             if row.lines:
                 yield f"  called from {', '.join(map(_short, row.lines))}, as {row.kinds[0] if row.kinds else '...'}"
+            yield from _not_finite(row)
             if row.is_traced_only:
                 yield f"  seen by a compiler alone, as {row.kinds[0]}: numbers were drawn in place of the program's"
             told = [one for one in row.asked if one.fails and not one.is_question]
@@ -127,6 +131,11 @@ def _findings(rows: Sequence[Row], details: bool) -> Iterator[str]:
                 if one.is_question and one.found.verdict.rerun:
                     yield f"  Answer by an option of: {one.found.verdict.rerun}"
             yield ""
+
+
+def _not_finite(row: Row) -> list[str]:
+    said = f"  its backward pass {row.not_finite} returned NaN or infinity, and what it was handed was finite"
+    return [said] if row.not_finite else []
 
 
 def _end(program: Program) -> Iterator[str]:

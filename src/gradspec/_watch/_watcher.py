@@ -23,6 +23,7 @@ from torch.autograd.function import FunctionMeta, _SingleLevelFunction
 
 from gradspec._engine._turn import RUNS
 from gradspec._scope import Scope
+from gradspec._watch._kept import is_finite
 from gradspec._watch._methods import function_in, giver, is_class_of_torch, is_told, put, put_back, take_out, to_hook
 from gradspec._watch._seen import Seen
 from gradspec._watch._traced import traced
@@ -169,10 +170,26 @@ class Watcher:
                 seen = self._by_target.get(called if is_own else cls) or self._seen(called if is_own else cls)
                 # torch.func differentiates by classes that it makes itself, and always with a graph.
                 seen.went_back(with_graph=is_own and torch.is_grad_enabled(), cotangents=args[1:] if is_own else ())
+                if is_own and seen.is_looked_at and not seen.not_finite:
+                    self._look_behind(seen, args[0], args[1:])
         except Exception as error:
             self._trouble(error)
         finally:
             self._busy.now = False
+
+    def _look_behind(self, seen: Seen, node: Any, cotangents: tuple[Any, ...]) -> None:
+        """Note whether what a backward pass is about to return is NaN or infinite, and what it is handed is not."""
+        number = seen.backwards
+
+        def look(gradients: tuple[Any, ...], _: object) -> None:
+            try:
+                handle.remove()  # the graph may be used again
+                if not self._busy.now and not is_finite(gradients) and is_finite(cotangents):
+                    seen.not_finite = seen.not_finite or number
+            except Exception as error:
+                self._trouble(error)
+
+        handle = node.register_hook(look)
 
     def _operator_backward(self, of: weakref.ref[Any], args: tuple[Any, ...], _: dict[str, Any]) -> None:
         with self._quietly() as is_free:
