@@ -235,7 +235,7 @@ def _refusal(seen: Seen, case: Case) -> str:
     except (TypeError, ValueError) as error:
         return " ".join(str(error).split())
     raised = plain_error(subject, (one,))
-    return f"a call that the program made raises {raised}" if raised else ""
+    return f"a call of the program, made again, raises {raised}" if raised else ""
 
 
 def _raising(seen: Seen, case: Case) -> str:

@@ -119,7 +119,7 @@ class Method:
         return found
 
     def numbers(self) -> dict[str, float]:
-        """Return the numbers that it has in its formulas, as it writes them: `2 ** 0.5`, `math.sqrt(2)`, `SLOPE`."""
+        """Return the numbers that it has in its formulas, as it writes them: `2 ** 0.5`, `math.sqrt(2)`, a name."""
         found = {}
         for place in self.places(of_all=True):
             value = self._number(place.node) if isinstance(place.node, ast.expr) else None

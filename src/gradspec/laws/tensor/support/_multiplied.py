@@ -20,7 +20,7 @@ _DIGITS = 1e-6
 
 
 def multiplier(trial: Trial, inputs: Inputs, names: Sequence[str]) -> str:
-    """Return by what backward multiplies the cotangent, "multiplies the cotangent by -`lam`"; empty if by no number.
+    """Return by what backward multiplies the cotangent, a number or the negative of an option; empty if by neither.
 
     That it is an option is shown by another value of that.
     """
