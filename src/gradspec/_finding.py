@@ -32,6 +32,12 @@ UNSEEN = "unseen"
 UNASKED = "unasked"
 
 
+def passing(unseen: str) -> str:
+    """Return what would pass unseen, by what `UNSEEN` names: "a zero gradient of `x` would pass"."""
+    what = unseen.removesuffix(", swapped")
+    return f"a zero {what} would pass" if what == unseen else f"two elements of the {what} could be swapped"
+
+
 class Status(StrEnum):
     """The possible verdicts of a law. `not checked` never looks like `holds`."""
 

@@ -179,7 +179,8 @@ def test_one_factor_in_all_directions_is_named_with_the_argument(function, case,
     likely = finding.verdict.finding.likely
     assert likely == said or likely.startswith(f"{said}; right with")
     text = finding_text(finding)
-    assert f"  Meant?  {MEANT}" in text
+    # Nobody means to ignore the cotangent.
+    assert (f"  Meant?  {MEANT}" in text) is (function is not Ignores)
     assert ("  Likely: " in text) == bool(said)
 
 
@@ -206,9 +207,10 @@ class Longer(Short):
 @pytest.mark.parametrize("dtype", [pytest.param("float64", marks=pytest.mark.slow), "float32"])
 @pytest.mark.parametrize(("function", "rank"), [(Short, Rank.WASTE), (Longer, Rank.WRONG)])
 def test_a_constant_in_float32_is_no_wrong_gradient(function, rank, dtype):
+    said = found(function, f"(tensor([[1.5, -0.29], [-2.2, 0.57]], dtype={dtype}), 0.2)", "surrogate")
     # Beyond a float32's digits: a program in float32 sees nothing of it.
-    (finding,) = found(function, f"(tensor([[1.5, -0.29], [-2.2, 0.57]], dtype={dtype}), 0.2)", "surrogate")
-    assert finding.verdict.finding.rank == rank
+    is_unseen = function is Short and dtype == "float32"
+    assert [one.verdict.finding.rank for one in said] == ([] if is_unseen else [rank])
 
 
 def test_an_index_that_repeats_is_the_cause_and_the_second_derivative_follows():

@@ -82,8 +82,8 @@ def _root(verdict: Verdict, failed: Mapping[tuple[str, str], Verdict], measured:
         return "surrogate"
     # What the next call puts in the place of what this one keeps is one mistake, in whatever order the two go back.
     other = failed.get(("interleaved", case))
-    if verdict.law == "earlier_calls" and other is not None and finding.likely == other.finding.likely != "":
-        return "interleaved"
+    if verdict.law == "earlier_calls" and finding.reason is not None and other is not None:
+        return "interleaved" if finding.reason.is_as(other.finding.reason) else ""
     # A gradient that is the same for every cotangent is no linear one, and it is there without any.
     if verdict.law in ("cotangent_linearity", "undefined_cotangent"):
         for law in ("surrogate", "vjp"):

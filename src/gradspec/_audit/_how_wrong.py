@@ -18,6 +18,7 @@ from gradspec._audit._single import as_single
 from gradspec._audit._sweep import resized
 from gradspec._finding import ALSO, ASIDE, MEANT
 from gradspec.explain import ELEMENTS, MENDED, by_differences, why_not_derivative, without_reasons
+from gradspec.explain._linearity import NOT_LINEAR
 from gradspec.law import HOLDS, Finding, Law, Rank, Reason, Status, Verdict
 from gradspec.laws import quietly
 from gradspec.laws.tensor.support._call import WIDE, differentiable, narrowed
@@ -34,6 +35,8 @@ _SUMMED = 32 * _SHORT
 _SIDE, _TRIES = 5, 6
 #: What a smaller call shows of itself alone: which arguments are wrong, and that all of a gradient is zero.
 _OF_ITS_OWN = ("of arguments", "zero")
+#: What is said of a backward, and not of one gradient.
+_OF_BACKWARD = (*NOT_LINEAR, "exchanged")
 #: What nobody means.
 _CERTAIN = ("repeated index", "exchanged", "transposed", "ignored cotangent", "cotangent of ones")
 
@@ -159,7 +162,7 @@ def _of_a_small_call(law: Law, asked: Asked, small: Case) -> Reason | None:
         return None
     shown = f"(shown by {small.name})"
     evidence = {**why.evidence, **({MENDED: f"{line} {shown}"} if (line := found.reason.evidence.get(MENDED)) else {})}
-    is_said = why is not found.reason or why.words.startswith("backward")
+    is_said = why is not found.reason or why.kind in _OF_BACKWARD
     of = "" if is_said else f"{subject_of(found.argument)}: "
     return replace(why, words=f"{of}{why.words} {shown}", evidence=evidence)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from gradspec._finding import UNSEEN
+from gradspec._finding import UNSEEN, passing
 from gradspec.law import Finding, Status, Verdict
 
 #: A spec under which one of these is broken has been shown something.
@@ -74,16 +74,11 @@ def _said(group: list[Verdict]) -> tuple[str, str, str] | None:
     number = sum(name in found.get("blind", ()) for found in details)
     cases = "the one case" if number == 1 else f"all {number} cases"
     if name.endswith(", swapped"):
-        what = name.removesuffix(", swapped")
-        return (
-            f"two elements of the {what} could be swapped: all are equal on {cases}",
-            "give a case in which they differ",
-            name,
-        )
+        return f"{passing(name)}: all are equal on {cases}", "give a case in which they differ", name
     slopes = (found.get("sloped", {}).get(name.split("`")[1], "") for found in details if "`" in name)
     where = next(filter(None, slopes), "")
     remedy = f"give a case with {where}" if where else "give a case in which it is not zero"
     if name.startswith("gradient"):
         argument = name.split("`")[1]
         remedy += f", or declare zero_gradient=({argument!r},) if it is zero everywhere"
-    return f"a zero {name} would pass: the right one is 0 on {cases}", remedy, name
+    return f"{passing(name)}: the right one is 0 on {cases}", remedy, name

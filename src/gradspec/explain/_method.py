@@ -9,7 +9,7 @@ import math
 import sys
 import textwrap
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from gradspec.explain._names import context_of
+from gradspec.laws.tensor.support._diagnosis import quietly
 
 #: Where torch.library keeps the methods of an operator.
 OF_OPERATOR = {"_backward_fn": "backward", "_setup_context_fn": "setup_context"}
@@ -173,6 +174,20 @@ class Method:
     def where(self, statement: ast.stmt) -> str:
         """Return the file and the line of a statement."""
         return f"{self.file}:{self.first + statement.lineno - 1}, in {self.name}"
+
+
+def forward_of(owner: Any, methods: Sequence[Method]) -> list[Method]:
+    """Return the methods in which forward is written: itself, what keeps for it, and the functions beside it."""
+    own = quietly(lambda: Method(owner, "forward"))
+    found = [method for method in methods if method.is_forward and (own is None or method.name != own.name)]
+    found += [own] if own is not None else []
+    beside = [one for method in found for one in method.called().values()]
+    return [*found, *(made for one in beside if (made := quietly(lambda one=one: Method(*one))))]  # type: ignore[misc]
+
+
+def numbers_of(owner: Any, methods: Sequence[Method]) -> dict[str, float]:
+    """Return the numbers of the formulas of forward."""
+    return {text: value for method in forward_of(owner, methods) for text, value in method.numbers().items()}
 
 
 class _Rounds(ast.NodeTransformer):

@@ -19,7 +19,7 @@ from torch.autograd import Function
 
 from gradspec.explain._branches import lines_of
 from gradspec.explain._left_out import Terms, is_constant, may_lack, terms
-from gradspec.explain._method import OF_OPERATOR, READING, Method, Place, first_line
+from gradspec.explain._method import OF_OPERATOR, READING, Method, Place, first_line, forward_of, numbers_of
 from gradspec.explain._mistakes import (
     CHANGES,
     Change,
@@ -87,7 +87,7 @@ class _Search:
         if changes is CHANGES:
             numbers = [name for name in kept if name not in _flags(self.wrong)]
             by_name = (partial(dimension_throughout, kept=kept), partial(other_kept, kept=numbers))
-            changes = (*by_name, partial(number_of_forward, numbers=_numbers(cls, methods)), *changes)
+            changes = (*by_name, partial(number_of_forward, numbers=numbers_of(cls, methods)), *changes)
         return next((r for one in changes for m in methods if (r := self._with(m, one)) is not None), None)
 
     def of_more(self, cls: Any) -> Reason | None:
@@ -95,7 +95,7 @@ class _Search:
         methods = self._methods(cls)
         kept = [one for method in methods if method.is_forward for one in kept_by(method.function)]
         backward = [method for method in methods if not method.is_forward]
-        numbers = [text for text, value in _numbers(cls, methods).items() if abs(value) not in (0, 1)]
+        numbers = [text for text, value in numbers_of(cls, methods).items() if abs(value) not in (0, 1)]
         return next((r for one in backward if (r := self._with_more(one, kept, numbers)) is not None), None)
 
     def _methods(self, cls: Any) -> list[Method]:
@@ -104,7 +104,7 @@ class _Search:
         if owner is None:
             return []  # of lists of tensors, which torch wraps
         methods = [made for name in _methods(owner) if (made := quietly(lambda name=name: Method(owner, name)))]  # type: ignore[misc]
-        known = {function for made in _with_forward(owner, methods) for function in made.called()}
+        known = {function for made in forward_of(owner, methods) for function in made.called()}
         for method in methods:  # which grows: what is called may call others
             for function, (beside, name) in () if method.is_forward else method.called().items():
                 if function not in known and (made := quietly(lambda: Method(beside, name))):  # noqa: B023  # called at once
@@ -277,20 +277,6 @@ class _Search:
         finally:
             del method.scope[_HOOK]
         return None
-
-
-def _with_forward(owner: Any, methods: Sequence[Method]) -> list[Method]:
-    """Return the methods in which forward is written: itself, what keeps for it, and the functions beside it."""
-    own = quietly(lambda: Method(owner, "forward"))
-    found = [method for method in methods if method.is_forward and (own is None or method.name != own.name)]
-    found += [own] if own is not None else []
-    beside = [one for method in found for one in method.called().values()]
-    return [*found, *(made for one in beside if (made := quietly(lambda one=one: Method(*one))))]  # type: ignore[misc]
-
-
-def _numbers(owner: Any, methods: Sequence[Method]) -> dict[str, float]:
-    """Return the numbers of the formulas of forward."""
-    return {text: value for method in _with_forward(owner, methods) for text, value in method.numbers().items()}
 
 
 def _are_equal(one: Mapping[str, Tensor | None], other: Mapping[str, Tensor | None]) -> bool:

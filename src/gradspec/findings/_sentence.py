@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from gradspec._finding import QUESTIONS, UNSEEN
+from gradspec._finding import QUESTIONS, UNSEEN, passing
 from gradspec.findings._findings import scope_of
 from gradspec.findings._judgement import Judgement, is_asked
 from gradspec.law import Rank, Scope, Status
@@ -37,9 +37,9 @@ def sentence(judgement: Judgement) -> str:
         parts.append(f"Nothing{' else' * bool(questions)}{new} is wrong in what was asked about.")
     # What one law does not see in its calls, another one may.
     shown = {name for verdict in judgement.report.verdicts for name in verdict.finding.details.get("shows", ())}
-    blind = [one.found.verdict.finding for one in asked if one.found.rank is Status.VACUOUS]
-    if unseen := [finding for finding in blind if finding.details.get(UNSEEN) not in shown]:
-        parts.append(f"The calls do not show everything: {unseen[0].message.partition(':')[0]}.")
+    blind = [one.found.verdict.finding.details.get(UNSEEN) for one in asked if one.found.rank is Status.VACUOUS]
+    if unseen := [name for name in blind if name and name not in shown]:
+        parts.append(f"The calls do not show everything: {passing(unseen[0])}.")
     if refused := _refused(judgement):
         parts.append(f"Not promised, as it raises there: {refused}.")
     if outside:
