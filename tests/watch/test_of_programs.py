@@ -180,6 +180,32 @@ def test_the_first_pass_that_is_not_finite_is_named(zero, cotangent, found):
     assert (said in text(program)) is bool(found)
 
 
+class Cubed(torch.autograd.Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x):
+        return x**3, x + 1
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, y_bar, z_bar):
+        (x,) = ctx.saved_tensors
+        return 3 * x * x * y_bar + z_bar
+
+
+def test_the_numbers_of_a_transform_are_not_looked_at():
+    with gradspec.watch() as seen:
+        torch.vmap(torch.func.grad(lambda x: Cubed.apply(x)[0].sum()))(torch.randn(4, 3))
+        x = torch.randn(3, requires_grad=True)
+        torch.autograd.grad(Cubed.apply(x)[0], x, torch.eye(3), is_grads_batched=True)
+
+    assert not seen._watcher.troubles
+
+
 class Both(torch.autograd.Function):
     """Computes both gradients, whoever asks."""
 

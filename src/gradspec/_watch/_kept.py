@@ -188,7 +188,7 @@ def values_of(value: Any) -> Any:
 
 def is_there(cotangent: Any) -> bool:
     """Whether an output has a cotangent that is not 0, as far as that can be seen without waiting for a device."""
-    if type(cotangent) is not Tensor or cotangent.device.type != "cpu":
+    if not _is_at_hand(cotangent):
         return cotangent is not None
     with _aside():
         return bool(cotangent.any())
@@ -202,8 +202,17 @@ def is_finite(tensors: tuple[Any, ...]) -> bool:
     """
     if torch._C._len_torch_dispatch_stack() or torch._C._is_torch_function_mode_enabled():
         return True
-    mine = [t for t in tensors if type(t) is Tensor and t.device.type == "cpu" and t.dtype != torch.float16]
+    mine = [t for t in tensors if _is_at_hand(t) and t.dtype != torch.float16]
     return all(math.isfinite(abs(t.detach().sum().item())) or bool(t.isfinite().all()) for t in mine)
+
+
+def _is_at_hand(value: Any) -> bool:
+    """Whether a value is a plain tensor whose numbers are in the memory of this process."""
+    is_plain = type(value) is Tensor and value.device.type == "cpu" and value.layout == torch.strided
+    functorch = torch._C._functorch
+    return (
+        is_plain and not functorch.is_functorch_wrapped_tensor(value) and not functorch.is_legacy_batchedtensor(value)
+    )
 
 
 def _sign_of(number: float) -> float:
