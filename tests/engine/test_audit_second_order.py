@@ -140,3 +140,23 @@ def test_where_backward_jumps_nothing_is_said():
 
     assert verdict.status is Status.NOT_MEASURED
     assert "the backward pass is not smooth in `x` here" in verdict.finding.message
+
+
+class KeepsASquare(Function):
+    """What is left of the second derivative of a penalty is two thirds of it."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.doubled = 2 * x
+        return ctx.doubled**2
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return 4 * ctx.doubled * y_bar
+
+
+def test_a_result_of_forward_that_is_kept_is_the_cause_also_where_a_factor_is_left():
+    report = audit(KeepsASquare, ["(randn(3, 4),)"], laws=["second_order"], reference=lambda x: 4 * x * x).report
+
+    (verdict,) = report.violations
+    assert verdict.finding.likely.startswith("backward uses a result of forward, which knows no graph there")

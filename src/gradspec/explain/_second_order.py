@@ -95,11 +95,11 @@ def _of_an_order(trial: Trial, name: str, got: Derivatives, expected: Derivative
     if is_cut():
         return PARTLY
     if name.startswith("second") and name != linear and _is_right(trial, got[linear], expected[linear]):
+        if not others.has_term and quietly(lambda: keeps_an_intermediate(trial, Inputs.of(trial))):
+            return KEPT  # what is left of a derivative may be a factor of it, as of a square
         times = None if right is None else factor_of(trial, name, mine, right, rest=torch.zeros_like(right))
         if times is not None:
             return Reason(kind="factor", words=f"off by the factor {times:.6g}", evidence={"factor": times})
-        if not others.has_term and quietly(lambda: keeps_an_intermediate(trial, Inputs.of(trial))):
-            return KEPT
     return None
 
 
