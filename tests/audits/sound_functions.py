@@ -349,7 +349,7 @@ SOUND = {
     "scatter": (ScatterSum, "(randn(5, 2), tensor([0, 2, 0, 1, 2]), 4)", False),
     "recomputed": (Recomputed, "(randn(4, 3), randn(3, 3))", False),
     "ternary weights": (TernaryWeight, "(randn(8), tensor(0.7))", True),
-    "a frozen teacher": (_made(Momentum), f"({X},)", False),
+    "a frozen teacher": (_made(Momentum), f"({X},)", True),
     "a scale behind detach": (Straight(), f"({X},)", True),
     "checkpoint of torch": (checkpointed, "(randn(4, 3), randn(3, 3))", False),
     "a list of tensors": (listed, "([randn(2, 3), randn(1, 3)],)", False),

@@ -415,3 +415,40 @@ def test_a_module_that_a_checkpoint_calls_in_backward_keeps_the_state_of_the_cal
     found = audit(Block(is_right=True), ["(randn(4, 3, requires_grad=True),)"], laws=["checkpoint"])
 
     assert [v.status for v in found.report.verdicts] == [Status.HOLDS]
+
+
+class Adjoint(Function):
+    """Runs a module again in backward, and asks for the gradients of its parameters, as an adjoint does."""
+
+    @staticmethod
+    def forward(ctx, module, x, *parameters):
+        ctx.module = module
+        ctx.save_for_backward(x, *parameters)
+        with torch.no_grad():
+            return module(x)
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        x, *parameters = ctx.saved_tensors
+        with torch.enable_grad():
+            x = x.detach().requires_grad_()
+            found = torch.autograd.grad(ctx.module(x), (x, *parameters), y_bar, allow_unused=True)
+        return None, *found
+
+
+class OfAnAdjoint(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(2, 2)
+
+    def forward(self, x):
+        return Adjoint.apply(self.layer, x, *self.layer.parameters())
+
+
+@pytest.mark.dear
+def test_a_module_whose_backward_runs_it_again_is_not_accused_of_what_compiled_autograd_makes_of_the_audit():
+    laws = ["primal", "surrogate", "compiled_autograd"]
+    report = audit(OfAnAdjoint().double(), ["(randn(3, 2),)"], laws=laws).report
+
+    assert not report.failures
+    assert {str(v.status) for v in report.of(law="compiled_autograd")} == {"not_measured"}

@@ -129,9 +129,12 @@ def centred(x):
 
 
 def test_an_output_that_a_reference_stops_is_a_constant_where_the_function_marks_it_so():
-    (holds,) = audit(Centred, ["(randn(5, 3),)"], reference=centred, laws=["surrogate"]).report.verdicts
-    (wrong,) = audit(CentredUnmarked, ["(randn(5, 3),)"], reference=centred, laws=["surrogate"]).report.verdicts
+    found, other = (
+        audit(function, ["(randn(5, 3),)"], reference=centred, laws=["surrogate"]).report
+        for function in (Centred, CentredUnmarked)
+    )
 
+    (holds,), (wrong,) = (report.of(law="surrogate") for report in (found, other))
     assert holds.status is Status.HOLDS
     assert wrong.finding.likely.startswith("the reference stops output 1, to which a graph of the function leads")
 
