@@ -173,6 +173,7 @@ def test_a_call_that_returns_no_tensor_says_so():
 
     (verdict,) = found.report.verdicts
     assert verdict.finding.message == "a plain call raises TypeError: the call returns float, and no tensor in it"
+    assert verdict.finding.likely.startswith("let it return a tensor for this call")
 
 
 @pytest.mark.parametrize("cases", ["(randn(3),)", torch.ones(3)])

@@ -23,6 +23,7 @@ from gradspec.spec import Accuracy, Case, FunctionSpec, Spec
 
 #: What a message of torch holds, and what to do then.
 _REMEDIES = {
+    "and no tensor in it": "let it return a tensor for this call, whether or not a gradient is asked for",
     "SystemExit": "it ends the interpreter with sys.exit()",
     "may not alias any inputs to this custom operator": "return a copy of an argument, as `x.clone()`",
     "You must implement either the backward or vjp": "write its `backward`: an audit judges the gradient of that",
