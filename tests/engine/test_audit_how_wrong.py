@@ -433,3 +433,33 @@ def test_the_numbers_are_told_where_the_search_for_a_cause_ends_its_process(monk
 
     assert "gradient of `x` (random cotangent) differs in 3 of 3 elements" in verdict.finding.message
     assert verdict.finding.likely == ""
+
+
+class LastRowsLost(Function):
+    """A normalisation whose weights get the sums of whole blocks of rows: none, where there are fewer rows."""
+
+    @staticmethod
+    def forward(ctx, x, weight):
+        scale = (x.var(-1, unbiased=False, keepdim=True) + 1e-5).rsqrt()
+        centred = (x - x.mean(-1, keepdim=True)) * scale
+        ctx.save_for_backward(centred, scale, weight)
+        return centred * weight
+
+    @staticmethod
+    def backward(ctx, grad):
+        centred, scale, weight = ctx.saved_tensors
+        g = grad * weight
+        x_bar = scale * (g - g.mean(-1, keepdim=True) - centred * (g * centred).mean(-1, keepdim=True))
+        whole = len(grad) // 8 * 8
+        return x_bar, (grad[:whole] * centred[:whole]).sum(0)
+
+
+def test_zeros_are_no_clipped_cotangent():
+    report = audit(
+        LastRowsLost,
+        ["(randn(16, 6), randn(6))", "(randn(1, 2), randn(2))"],
+        laws=[law for law in LAWS if law.name == "surrogate"],
+    ).report
+
+    (verdict,) = report.violations
+    assert "clips" not in verdict.finding.likely
