@@ -166,6 +166,14 @@ def test_an_index_is_repeated_and_turned_round():
         assert f"(randn(4), tensor([2, 0, 3]), tensor({mask}))" in texts
 
 
+def test_a_row_of_indices_is_repeated_too():
+    texts = list(variants("(randn(4, 3), tensor([[0, 1, 2], [3, 0, 1]]))", Tiled, inspect.signature(lambda x, i: x)))
+
+    for row in ([0, 1, 0], [0, 0, 0], [2, 1, 0]):
+        assert f"(randn(4, 3), tensor([{row}, [3, 0, 1]]))" in texts
+    assert "(randn(4, 3), tensor([[0, 1, 2], [3, 3, 3]]))" in texts
+
+
 def test_an_index_is_moved_and_may_be_the_default_that_stands_for_none():
     call = "(randn(4), tensor([2, -7, 3, 0]), arange(4), 0.0)"
     signature = inspect.signature(lambda x, i, p, s, ignore_index=-7: x)

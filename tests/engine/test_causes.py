@@ -415,3 +415,25 @@ def test_a_case_that_raises_is_another_finding_than_one_with_other_numbers():
 
     assert [len(found.cases) for found in findings(report)] == [1, 1]
     assert "no second row" in str(report)
+
+
+class ScalesWhatIsSaved(Function):
+    """Computes its gradients in forward, and scales them where they are saved, as a fused loss does."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(2 * x)
+        return x.square().sum()
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (x_bar,) = ctx.saved_tensors
+        x_bar.mul_(y_bar)
+        return x_bar
+
+
+def test_what_backward_changes_is_named_where_torch_refuses_the_second_pass():
+    (verdict,) = audit(ScalesWhatIsSaved, ["(randn(3),)"], laws=["retained_graph"]).report.violations
+
+    assert "raised" in verdict.finding.details
+    assert verdict.finding.likely.startswith("backward changes what forward keeps for it: aten.mul_ (test_causes.py:")

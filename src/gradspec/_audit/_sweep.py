@@ -109,12 +109,12 @@ def _listed(tree: ast.AST) -> list[list[Any]]:
 
 
 def _lists(tree: ast.AST) -> Iterator[ast.List]:
-    """Yield the lists of whole numbers or of True and False in a tensor that is written out."""
+    """Yield the lists of whole numbers or of True and False in a tensor that is written out, or its rows."""
     for node in ast.walk(tree):
         match node:
-            case ast.Call(func=ast.Name(id="tensor"), args=[ast.List(elts=given) as found]) if len(given) > 1:
-                if all(_is_whole(one) for one in given):
-                    yield found
+            case ast.Call(func=ast.Name(id="tensor"), args=[ast.List() as found]):
+                rows = (one for one in ast.walk(found) if isinstance(one, ast.List))
+                yield from (one for one in rows if len(one.elts) > 1 and all(map(_is_whole, one.elts)))
 
 
 def _is_whole(node: ast.expr) -> bool:

@@ -16,6 +16,9 @@ from gradspec.laws.tensor.support._written import Write, Writes, line_of_the_use
 #: By the name of an argument.
 _Gradients = dict[str, Tensor | None]
 
+#: What torch says where a tensor that it has saved was written to.
+_MODIFIED = "modified by an inplace operation"
+
 
 def why_not_again(trial: Trial) -> Reason | None:
     """Return what backward changes, if the first pass gives the same over each new graph and a later one does not."""
@@ -28,9 +31,27 @@ def why_not_again(trial: Trial) -> Reason | None:
     kept, expected, again = _twice(trial, inputs, takes_back=True)
     if not kept or compare_all(trial, "gradient", again, expected) is not HOLDS:
         return Reason(kind="on ctx", words="the same over a new graph: backward changes what it finds on ctx")
-    said = f"backward changes what forward keeps for it: {kept[0].operation} ({kept[0].line})"
-    evidence = {"operation": kept[0].operation, "line": kept[0].line}
-    return Reason(kind="overwritten", words=said, evidence=evidence)
+    return _changed(kept[0])
+
+
+def why_raised_again(trial: Trial) -> Reason | None:
+    """Return what backward changes, if torch refuses a second pass for that and not the first one over a new graph."""
+    inputs = Inputs.of(trial)
+    leaves = inputs.leaves()
+    y = outputs(trial.spec.function(*inputs.args(leaves)))
+    with Writes(keep=True) as writes:
+        gradients(y, leaves, v := like(y, trial.seed), retain_graph=True)
+    kept = [write for write in writes.found if write.storage not in {storage_of(t) for t in v}]
+    try:
+        gradients(y, leaves, like(y, trial.seed), retain_graph=True)
+    except RuntimeError as error:
+        return _changed(kept[0]) if kept and _MODIFIED in str(error) else None
+    return None
+
+
+def _changed(write: Write) -> Reason:
+    said = f"backward changes what forward keeps for it: {write.operation} ({write.line})"
+    return Reason(kind="overwritten", words=said, evidence={"operation": write.operation, "line": write.line})
 
 
 def _twice(trial: Trial, inputs: Inputs, *, takes_back: bool = False) -> tuple[list[Write], _Gradients, _Gradients]:

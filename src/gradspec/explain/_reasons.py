@@ -14,7 +14,7 @@ from gradspec.explain._gradient import why_gradient
 from gradspec.explain._in_single import is_nearer_in_double, why_in_a_half_type
 from gradspec.explain._linearity import why_not_linear
 from gradspec.explain._noise import is_of_noise
-from gradspec.explain._overwritten import why_not_again
+from gradspec.explain._overwritten import why_not_again, why_raised_again
 from gradspec.explain._rounded import why_rounded
 from gradspec.explain._second_order import why_second_order
 from gradspec.explain._value import why_value
@@ -72,8 +72,11 @@ def _with_reason(law: Law, trial: Callable[[], Trial], finding: Finding) -> Find
         trial: makes a new trial.
         finding: what the law found.
     """
-    if finding.status is not Status.BROKEN or "raised" in finding.details or not are_asked():
+    if finding.status is not Status.BROKEN or not are_asked():
         return finding
+    if "raised" in finding.details:
+        why: Reason | None = quietly(lambda: why_raised_again(trial())) if law.name == "retained_graph" else None
+        return finding if why is None else finding.because(why)
     if is_of_noise(law):
         return replace(finding, reason=Reason(kind="noise", words=finding.likely, of_function=True))
     shown: Reason | None = quietly(lambda: _by_experiment(law, trial(), finding))
