@@ -8,7 +8,7 @@ from torch import nn
 from torch.autograd import Function
 from torch.utils._pytree import tree_leaves
 
-from gradspec import CheckError, audit, check
+from gradspec import CheckError, FunctionSpec, Supports, audit, check, read_case, stand_in, verify
 from gradspec.findings import findings, judge
 from gradspec.law import Rank, Status
 from gradspec.laws import LAWS
@@ -501,3 +501,20 @@ def test_another_argument_that_decides_about_a_lost_gradient_is_its_cause():
     assert found.verdict.finding.message.startswith("backward returns no gradient for `w`")
     assert found.verdict.finding.likely.startswith("right where `x` requires a gradient too")
     assert found.follows == ["needs_input_grad"]
+
+
+@pytest.mark.parametrize(("zero", "status"), [(("w",), Status.HOLDS), ((), Status.BROKEN)])
+def test_a_proposal_says_which_gradient_is_zero(zero, status):
+    itself = stand_in(lambda x, w: Zeros.apply(x, w))
+    spec = FunctionSpec(
+        name="zeros",
+        function=Zeros.apply,
+        primal=itself,
+        surrogate=itself,
+        wrt=("x", "w"),
+        zero_gradient=zero,
+        cases=lambda make: [read_case(f"({X}, {W})")],
+        supports=Supports.eager(),
+    )
+
+    assert {v.status for v in verify([spec], [law for law in LAWS if law.name == "surrogate"]).verdicts} == {status}

@@ -452,3 +452,10 @@ def test_a_module_whose_backward_runs_it_again_is_not_accused_of_what_compiled_a
 
     assert not report.failures
     assert {str(v.status) for v in report.of(law="compiled_autograd")} == {"not_measured"}
+
+
+def test_a_module_without_anything_to_differentiate_is_refused():
+    frozen = torch.nn.Embedding(4, 3).requires_grad_(False)
+
+    with pytest.raises(ValueError, match="has a floating-point tensor but frozen ones, so none has a gradient"):
+        audit(frozen, ["(tensor([1, 2]),)"])

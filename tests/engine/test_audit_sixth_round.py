@@ -360,7 +360,9 @@ def test_the_answer_for_two_lost_gradients_names_both():
 
     assert verdict.status is Status.QUESTION
     assert verdict.finding.message.startswith("Are `q` and `k` trained?")
-    assert verdict.finding.message.endswith("name them in the option `zero_gradient` of an audit or a spec.")
+    assert verdict.finding.message.endswith(
+        "name them in the option `zero_gradient` of an audit, or of a spec whose surrogate detaches it."
+    )
 
 
 class RotateTwice(Rotate):

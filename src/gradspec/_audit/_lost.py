@@ -20,6 +20,8 @@ from gradspec.laws.tensor.support._call import Inputs, like, outputs
 from gradspec.laws.tensor.support._meant import is_flat
 from gradspec.report import Report
 
+#: Where somebody says that a gradient is zero on purpose.
+_ZERO = "in the option `zero_gradient` of an audit, or of a spec whose surrogate detaches it"
 #: The key under which a lost gradient says that zero is the derivative.
 FLAT = "flat"
 
@@ -194,7 +196,7 @@ def _asked_of_flat(names: list[str]) -> Finding:
     it, get = ("them", "get") if len(names) > 1 else ("it", "gets")
     asked = (
         f"Is it meant that {listed(names)} {get} no gradient? Forward is flat nearly everywhere in {it}, where a "
-        f"derivative is 0. If so, name {it} in the option `zero_gradient` of an audit or a spec; if not, a "
+        f"derivative is 0. If so, name {it} {_ZERO}; if not, a "
         "straight-through gradient is lost."
     )
     return Finding(status=Status.QUESTION, message=asked, details={"lost": names})
@@ -206,7 +208,7 @@ def _said(lost: list[Lost], before: Finding) -> Finding:
     if wrong:
         names, words = [one.name for one in wrong], _words(wrong)
         also = f"; {before.message}" if before.status is Status.BROKEN else ""
-        meant = f"if it is, name `{names[0]}` in the option `zero_gradient` of an audit or a spec"
+        meant = f"if it is, name `{names[0]}` {_ZERO}"
         return broken(
             f"{_sentence(wrong)}{also}",
             argument=f"gradient of {listed(names)}",
@@ -225,7 +227,7 @@ def _said(lost: list[Lost], before: Finding) -> Finding:
     it = "them" if len(names) > 1 else "it"
     asked = f"{'Is' if len(names) == 1 else 'Are'} {listed(names)} trained? {_capital(_sentence(lost))}."
     answer = f"If so, mark {it} (the option `wrt`, or requires_grad=True in the case); "
-    answer += f"if not, name {it} in the option `zero_gradient` of an audit or a spec."
+    answer += f"if not, name {it} {_ZERO}."
     rest = [before.message, before.likely] if before.status is Status.QUESTION else []
     said = " ".join(filter(None, (asked, f"{_capital(_words(lost))}." if _words(lost) else "", answer)))
     return Finding(

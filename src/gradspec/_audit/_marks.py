@@ -35,10 +35,12 @@ def with_marks(
     """
     every = [one for case in cases for one in _given(subject, case)]
     tensors = [value for _, _, value in every if isinstance(value, Tensor)]
-    if subject.operator is None and tensors and not any(map(differentiable, tensors)):
+    moving = [value for name, _, value in every if isinstance(value, Tensor) and name not in subject.fixed]
+    if subject.operator is None and tensors and not any(map(differentiable, moving)):
+        kind = " but frozen ones" if any(map(differentiable, tensors)) else ""
         raise ValueError(
-            f"no call of {subject.name} has a floating-point tensor, so none has a gradient to judge: give it one, "
-            "as randn(4)"
+            f"no call of {subject.name} has a floating-point tensor{kind}, so none has a gradient to judge: give it "
+            "one, as randn(4)"
         )
     given = (("wrt", wrt), ("zero_gradient", zero_gradient), ("noise", noise))
     named, zero, drawn = (_leaves(subject, cases, *one) for one in given)

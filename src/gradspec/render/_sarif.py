@@ -62,7 +62,7 @@ def _rule(law: str, sheet: Mapping[str, Any]) -> dict[str, Any]:
 def _result(judged: Judged, judgement: Judgement) -> dict[str, Any]:
     verdict = judged.found.verdict
     result = _at(verdict.law, verdict.spec, judgement.report) | {
-        "level": "error" if judged.fails else "warning" if judged.is_asked else "note",
+        "level": "error" if judged.fails else "warning" if judged.is_asked and not judged.is_question else "note",
         "message": {"text": finding_text(judged.found)},
         "properties": {
             "rank": rank_words(judged.found.rank),

@@ -130,8 +130,8 @@ def is_audited(spec: FunctionSpec) -> bool:
 
 
 def declared_zero(spec: FunctionSpec) -> frozenset[str]:
-    """Return the arguments that get no gradient: on purpose, as the caller of an audit says, or as it tells itself."""
-    return frozenset(getattr(spec.primal, "__dict__", {}).get("gradspec_zero", ()))
+    """Return the arguments that get no gradient: on purpose, as the caller of an audit says, or as a spec does."""
+    return frozenset(getattr(spec.primal, "__dict__", {}).get("gradspec_zero", spec.zero_gradient))
 
 
 def moving_state(spec: FunctionSpec) -> frozenset[str]:
