@@ -8,6 +8,7 @@ from torch.autograd import Function
 from gradspec import audit
 from gradspec.law import Rank, Status
 from gradspec.laws import LAWS
+from gradspec.spec import Accuracy
 
 NAMED = {law.name: law for law in LAWS}
 #: Compiled, torch 2.13 gives another gradient where a buffer is copied and then moved, whatever the function.
@@ -459,3 +460,33 @@ def test_a_module_without_anything_to_differentiate_is_refused():
 
     with pytest.raises(ValueError, match="has a floating-point tensor but frozen ones, so none has a gradient"):
         audit(frozen, ["(tensor([1, 2]),)"])
+
+
+class OffByALittle(Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return x * weight
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        x, weight = ctx.saved_tensors
+        return y_bar * weight * (1 + 1e-5), (y_bar * x).sum(0)
+
+
+class OfALittle(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.tensor([0.5, -1.5, 2.0]))
+
+    def forward(self, x):
+        return OffByALittle.apply(x, self.weight)
+
+
+@pytest.mark.parametrize(("rtol", "status"), [(1e-3, "holds"), (1e-7, "broken")])
+def test_a_declared_accuracy_is_that_of_a_module_too(rtol, status):
+    (verdict,) = audit(
+        OfALittle(), ["(randn(4, 3),)"], laws=["surrogate"], accuracy=Accuracy(rtol=rtol)
+    ).report.verdicts
+
+    assert str(verdict.status) == status

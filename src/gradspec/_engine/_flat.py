@@ -66,6 +66,7 @@ def flattened(trial: Trial) -> Trial:
         wrt=tuple(leaf for name in spec.wrt for leaf in leaves(name)),
         zero_gradient=tuple(leaf for name in spec.zero_gradient for leaf in leaves(name)),
         supports=spec.supports,
+        accuracy=spec.accuracy,
         effects=Effects(view_of=next(iter(under.get(spec.effects.view_of or "", ())), None)),
         placements=tuple(
             replace(
