@@ -130,8 +130,9 @@ def is_audited(spec: FunctionSpec) -> bool:
 
 
 def declared_zero(spec: FunctionSpec) -> frozenset[str]:
-    """Return the arguments that get no gradient: on purpose, as the caller of an audit says, or as a spec does."""
-    return frozenset(getattr(spec.primal, "__dict__", {}).get("gradspec_zero", spec.zero_gradient))
+    """Return the arguments that get no gradient: on purpose, as an audit or a proposal is told, or as it sees."""
+    proposed = spec.zero_gradient if is_stand_in(spec.primal) else ()
+    return frozenset(getattr(spec.primal, "__dict__", {}).get("gradspec_zero", proposed))
 
 
 def moving_state(spec: FunctionSpec) -> frozenset[str]:
