@@ -48,6 +48,34 @@ def test_a_call_in_evaluation_does_not_hide_what_training_does(with_graph):
     assert row.asked[0].found.laws == ["surrogate"]
 
 
+class InPlace(torch.autograd.Function):
+    """Right: it writes to what it is given, and says so."""
+
+    factor = 1.0
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_dirty(x.exp_())
+        ctx.save_for_backward(x)
+        return x
+
+    @classmethod
+    def backward(cls, ctx, y_bar):
+        return cls.factor * y_bar * ctx.saved_tensors[0]
+
+
+class InPlaceTwice(InPlace):
+    factor = 2.0
+
+
+@pytest.mark.parametrize("function", [InPlace, InPlaceTwice])
+def test_what_writes_in_place_is_audited(function):
+    (row,) = rows(lambda: function.apply(2 * torch.randn(4, 3, requires_grad=True)).sum().backward())
+
+    assert row.report is not None
+    assert row.is_wrong is (function is InPlaceTwice)
+
+
 class OnlyInTheProgram(torch.autograd.Function):
     """Reads of its weight what a copy does not have."""
 

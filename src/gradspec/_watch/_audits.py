@@ -14,6 +14,7 @@ from torch import Tensor
 
 from gradspec._audit._audit import audit
 from gradspec._audit._found import calls_that_show, with_remarks
+from gradspec._audit._in_place import REFUSED
 from gradspec._audit._lost import asked_of_a_program
 from gradspec._audit._own_dtype import backward_error, in_dtype, plain_error
 from gradspec._audit._single import with_digits
@@ -241,7 +242,9 @@ def _refusal(seen: Seen, case: Case) -> str:
 def _raising(seen: Seen, case: Case) -> str:
     """Return why a call shows no gradient: its backward pass raises, which a call in evaluation may never run."""
     raised = backward_error(*subject_of(seen.target, (case,), seen.key))
-    return f"its backward pass raises {raised}, which it did not in the program, or which ended that" if raised else ""
+    if not raised or REFUSED in raised:  # what writes in place is audited on copies
+        return ""
+    return f"its backward pass raises {raised}, which it did not in the program, or which ended that"
 
 
 def _narrowing(seen: Seen, case: Case) -> str:
