@@ -166,8 +166,8 @@ def with_lost(
         if verdict.law != law or verdict.status is Status.ERROR:
             verdicts.append(verdict)
             continue
-        mine = [replace(one, line=one.line or decided.get((one.case, one.name))) for one in lost]
-        mine = [one for one in mine if one.case == verdict.case]
+        here = (one for one in lost if one.case == verdict.case)
+        mine = [replace(one, line=one.line or decided.get((one.case, one.name))) for one in here]
         finding = _said(mine, verdict.finding) if mine else verdict.finding
         verdicts.append(replace(verdict, finding=uncalled.get(verdict.case, finding)))
     return replace(report, verdicts=tuple(verdicts))

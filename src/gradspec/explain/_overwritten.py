@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from torch import Tensor
@@ -36,14 +37,9 @@ def why_not_again(trial: Trial) -> Reason | None:
 
 def why_raised_again(trial: Trial) -> Reason | None:
     """Return what backward changes, if torch refuses a second pass for that and not the first one over a new graph."""
-    inputs = Inputs.of(trial)
-    leaves = inputs.leaves()
-    y = outputs(trial.spec.function(*inputs.args(leaves)))
-    with Writes(keep=True) as writes:
-        gradients(y, leaves, v := like(y, trial.seed), retain_graph=True)
-    kept = [write for write in writes.found if write.storage not in {storage_of(t) for t in v}]
+    kept, _, again = _once(trial, Inputs.of(trial))
     try:
-        gradients(y, leaves, like(y, trial.seed), retain_graph=True)
+        again()
     except RuntimeError as error:
         return _changed(kept[0]) if kept and _MODIFIED in str(error) else None
     return None
@@ -56,6 +52,14 @@ def _changed(write: Write) -> Reason:
 
 def _twice(trial: Trial, inputs: Inputs, *, takes_back: bool = False) -> tuple[list[Write], _Gradients, _Gradients]:
     """Return what a pass writes beside its cotangent, and the gradients of two passes over a graph, for alike ones."""
+    kept, first, again = _once(trial, inputs)
+    for write in reversed(kept) if takes_back else ():
+        write.take_back()
+    return kept, first, again()
+
+
+def _once(trial: Trial, inputs: Inputs) -> tuple[list[Write], _Gradients, Callable[[], _Gradients]]:
+    """Return what a pass writes beside its cotangent, its gradients, and what runs another pass over the graph."""
     leaves = inputs.leaves()
     y = outputs(trial.spec.function(*inputs.args(leaves)))
     v = like(y, trial.seed)
@@ -63,9 +67,7 @@ def _twice(trial: Trial, inputs: Inputs, *, takes_back: bool = False) -> tuple[l
         found = gradients(y, leaves, v, retain_graph=True)
     first = {name: None if t is None else t.detach().clone() for name, t in found.items()}
     kept = [write for write in writes.found if write.storage not in {storage_of(t) for t in v}]
-    for write in reversed(kept) if takes_back else ():
-        write.take_back()
-    return kept, first, gradients(y, leaves, like(y, trial.seed), retain_graph=True)
+    return kept, first, lambda: gradients(y, leaves, like(y, trial.seed), retain_graph=True)
 
 
 def of_a_write(wrong: Wrong) -> Reason | None:
